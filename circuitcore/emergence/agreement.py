@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from circuitcore.emergence.matching import match_heads
+from circuitcore.emergence.matching import MEASURES, match_heads
+from circuitcore.ground.spelling import unknown
 
 TOP = 3  # heads compared by the source's overlap
 MOST_HEADS = 8  # whose orders (8! = 40,320) are all tried
@@ -55,12 +56,14 @@ def agreement(
         ``p_value`` belongs to ``matched``: share of shuffles over all heads that match as well; else missing.
 
     Raises:
-        AgreementError: fewer than two runs, a missing, repeated or infinite score (or tie-breaker), a profile of
-            zeros, or more heads than can be shuffled in every way.
+        AgreementError: an unknown similarity, fewer than two runs, a missing, repeated or infinite score (or
+            tie-breaker), a profile of zeros, or more heads than can be shuffled in every way.
         RolesError: a head whose profile over metrics has no direction, so that its similarity is undefined.
 
     Source: the three measures are Alex 2026's; their chance is ours.
     """
+    if similarity not in MEASURES:
+        raise AgreementError(unknown("similarity", similarity, MEASURES))
     scores = _scores(profiles, list(by), list(ties))
     first, second = (np.array(side) for side in zip(*combinations(range(len(scores.runs)), 2), strict=True))
     pairs = scores.runs.iloc[first].add_suffix("_a").reset_index(drop=True)

@@ -71,10 +71,11 @@ class BirthRule:
     def __post_init__(self):
         if self.gate not in GATES:
             raise BirthError(unknown("gate", str(self.gate), GATES))
-        if self.persistence < 1:
+        if not isinstance(self.persistence, Integral) or self.persistence < 1:
             raise BirthError(f"persistence counts checkpoints and is at least 1; got {self.persistence}")
-        if not (np.isfinite(self.threshold) and np.isfinite(self.gate_threshold)):
-            raise BirthError(f"thresholds must be finite; got {self.threshold} and {self.gate_threshold}")
+        thresholds = (self.threshold, self.gate_threshold)
+        if not all(isinstance(one, Real) and np.isfinite(one) for one in thresholds):
+            raise BirthError(f"thresholds must be finite numbers; got {thresholds[0]!r} and {thresholds[1]!r}")
 
     def __str__(self) -> str:
         gate = "no gate" if self.gate == "none" else f"{self.gate} >= {self.gate_threshold:g}"

@@ -14,27 +14,34 @@ def crossing_times(
     """When each curve first gets to a level.
 
     Args:
-        curves: ``step`` and ``value``, in any order, and the columns that tell curves apart.
+        curves: ``step`` and ``value``, in any order, and the columns that tell curves apart, which may lack a word
+            (a metric of no head). A value that is NaN is not measured: the line goes from the last one that is.
         level: in the unit of ``value``; one for all, or by those columns.
         below: get there from above.
         strictly: a value at the level is not there yet.
 
     Returns:
-        Step, by those columns; inf where it never gets there.
+        Step, by those columns; inf where it never gets there, NaN where nothing was measured.
 
     Raises:
-        ValueError: no column that tells curves apart, or a curve without a level of its own.
+        ValueError: no column that tells curves apart, a curve without a level of its own, or two values of one curve
+            at one step.
     """
     apart = [name for name in curves.columns if name not in ("step", "value")]
     if not apart:
         raise ValueError(f"curves with columns {list(curves.columns)}; allowed: one more at least, such as init_seed")
+    repeated = curves[curves.duplicated([*apart, "step"])]
+    if len(repeated):
+        where = ", ".join(f"{name}={repeated[name].iloc[0]}" for name in [*apart, "step"])
+        raise ValueError(f"two values of one curve at one step ({where}); select, or tell curves apart by more columns")
     found = {}
-    for names, part in curves.sort_values("step", kind="stable").groupby(apart, observed=True):
+    for names, part in curves.sort_values("step", kind="stable").groupby(apart, observed=True, dropna=False):
         name = names if len(apart) > 1 else names[0]
         if isinstance(level, pd.Series) and name not in level.index:
             raise ValueError(f"no level for the curve {name!r}; there are some for {list(level.index)}")
         wanted = level[name] if isinstance(level, pd.Series) else level
-        found[name] = _crossing(part["step"].to_numpy(float), part["value"].to_numpy(), wanted, (below, strictly))
+        seen = part[part["value"].notna()]
+        found[name] = _crossing(seen["step"].to_numpy(float), seen["value"].to_numpy(), wanted, (below, strictly))
     index = pd.MultiIndex.from_tuples(found, names=apart) if len(apart) > 1 else pd.Index(found, name=apart[0])
     return pd.Series(list(found.values()), index, dtype=float)
 
@@ -44,7 +51,7 @@ def _crossing(steps: np.ndarray, values: np.ndarray, level: float, how: tuple[bo
     past = (level - values) if below else (values - level)
     there = past > 0 if strictly else past >= 0
     if not there.any():
-        return np.inf
+        return np.inf if len(there) else np.nan
     at = int(there.argmax())
     if at == 0:
         return float(steps[0])

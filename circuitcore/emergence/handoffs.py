@@ -67,7 +67,8 @@ def handoffs(table: pd.DataFrame, margin: Real, by: Sequence[str] = RUN) -> pd.D
     runs = leaders.groupby(by, observed=True)
     changed = leaders["site"].astype(str) != runs["site"].shift().astype(str)
     counts = (changed & (runs.cumcount() > 0)).groupby([leaders[name] for name in by], observed=True).sum()
-    final = runs[["site", "lead"]].last().rename(columns={"site": "final_site", "lead": "final_lead"})
+    # Not ``last``, which passes over a lead that is unknown: a head alone at the last checkpoint has none.
+    final = runs.tail(1).set_index(by).sort_index().rename(columns={"site": "final_site", "lead": "final_lead"})
     found = final.assign(raw=counts, tied=final["final_lead"] <= margin).reset_index()
     found = found.merge(_beyond_noise(table, float(margin), by), on=by)
     return found[[*by, "raw", "beyond_noise", "final_site", "final_lead", "tied"]]

@@ -15,7 +15,9 @@ import scipy
 from jaxtyping import Float, Int
 
 from circuitcore.emergence.roles import RolesError
+from circuitcore.ground.spelling import unknown
 
+MEASURES = ("cosine", "correlation")
 MOST_EXACT = 20_000  # orders of heads that are all tried; beyond, RESAMPLES of them are drawn
 RESAMPLES = 10_000
 MOST_AT_ONCE = 250_000  # orders by ways of relabelling a block that are looked at together
@@ -66,9 +68,11 @@ def match_heads(
         rng_seed: seed of the resampling, used only when there are too many shuffles to try all of them.
 
     Raises:
-        RolesError: shapes differ, a value is not finite, or a profile has no direction (all zero; for "correlation"
-            all equal), which makes its similarity undefined.
+        RolesError: an unknown measure, shapes differ, a value is not finite, or a profile has no direction (all zero;
+            for "correlation" all equal), which makes its similarity undefined.
     """
+    if measure not in MEASURES:
+        raise RolesError(unknown("measure", measure, MEASURES))
     a, b = (_directions(profiles, measure) for profiles in (profiles_a, profiles_b))
     layers = np.asarray(layers)
     if a.shape != b.shape or len(layers) != len(a):

@@ -15,8 +15,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from circuitcore.ground.spelling import unknown
+
 HEAD = re.compile(r"L(\d+)H(\d+)")
+LISTED = ("kept", "ablated")
 NO_HEADS = ("", "none")
+CIRCUIT = ("circuit", "n_heads", "full", "empty", "faithfulness", "completeness", "minimality", "alternatives")
+CIRCUIT += ("decided_by", "refused")  # columns of ``circuits``
 SMALLEST_GAP = 0.05  # in the unit of the score; below it, shares of the gap are noise
 EQUAL = 1e-9  # scores closer than this are the same
 
@@ -94,8 +99,11 @@ def subset_scores(
         smallest_gap: as in ``SubsetScores``.
 
     Raises:
-        RolesError: a subset that occurs twice, a value that is NaN, or scores that ``SubsetScores`` refuses.
+        RolesError: an unknown ``listed``, a subset that occurs twice, a value that is NaN, or scores that
+            ``SubsetScores`` refuses.
     """
+    if listed not in LISTED:
+        raise RolesError(unknown("way of listing", listed, LISTED))
     named = [(_heads_in(name), float(value)) for name, value in zip(rows[column], rows["value"], strict=True)]
     named = [(subset, value) for subset, value in named if subset is not None]
     everything = frozenset().union(*(subset for subset, _ in named))
@@ -196,7 +204,7 @@ def circuits(
     found = []
     for run, rows in table.groupby(list(by), sort=False, dropna=False):
         found.append({**dict(zip(by, run, strict=True)), **_circuit(rows, listed, column, share)})
-    return pd.DataFrame(found)
+    return pd.DataFrame(found, columns=[*by, *CIRCUIT])
 
 
 def _circuit(rows: pd.DataFrame, listed: Literal["kept", "ablated"], column: str, share: Real) -> dict[str, object]:

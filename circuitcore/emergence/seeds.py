@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal
@@ -11,8 +11,11 @@ import numpy as np
 import pandas as pd
 import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
+from circuitcore.ground.spelling import unknown
+
 MOST_EXACT = 20_000  # relabellings that are all tried; beyond, RESAMPLES of them are drawn
 RESAMPLES = 10_000
+DESIGNS = ("unpaired", "paired", "sign")
 
 
 class SeedsError(ValueError):
@@ -44,7 +47,7 @@ def mean_interval(values: Iterable[Real], level: Real = 0.95) -> Interval:
         SeedsError: fewer than two seeds, or a value that is not finite.
     """
     numbers = _finite(values, "mean_interval")
-    _level(level)
+    require_level(level)
     n = len(numbers)
     if n < 2:
         raise SeedsError(f"mean_interval needs at least 2 seeds to see any spread; got {n}: {numbers.tolist()}")
@@ -54,27 +57,44 @@ def mean_interval(values: Iterable[Real], level: Real = 0.95) -> Interval:
 
 
 def prediction_interval(
-    values: Iterable[Real], n_new: Integral = 1, level: Real = 0.95, n_draws: Integral | None = None
+    values: Iterable[Real], n_new: Integral = 1, level: Real = 0.95, sets: Sequence[Hashable] = ()
 ) -> Interval:
     """Where the mean of ``n_new`` further seeds is expected, given these: mean -+ t s sqrt(1/n_new + 1/n).
+
+    Where seeds share data sets, the mean is that of the sets' means, and a further seed, of a set of its own, scatters
+    by what is between sets and within. With s_m the scatter of the n sets' means, s_w that of seeds within a set, and h
+    the mean of 1 / size: mean -+ t sqrt(s_m^2 (1/n_new + 1/n) + (1 - h) s_w^2 / n_new). Sets of one seed give what
+    seeds without sets do.
 
     Args:
         values: one number per seed; their scatter is taken to be normal.
         n_new: further seeds, drawn as these were.
-        level: how often the mean of such seeds lies within.
-        n_draws: what was drawn independently, where seeds share data sets: then n is the number of data sets, so that
-            the interval is no narrower than if each had given one number. The further seeds have a data set each.
+        level: how often the mean of such seeds lies within; with data sets that hold several seeds, at least so often,
+            since t counts the sets.
+        sets: the data set of each value, by any name; none where seeds share none.
+
+    Returns:
+        Bounds in the unit of the values; ``n`` counts what was drawn independently, sets or seeds.
 
     Raises:
-        SeedsError: fewer than two seeds or draws, a value that is not finite, or no further seed.
+        SeedsError: fewer than two seeds or sets, a value that is not finite, values without a set, or no further
+            seed.
     """
     numbers = _finite(values, "prediction_interval")
-    _level(level)
-    n = len(numbers) if n_draws is None else int(n_draws)
-    if n < 2 or n_new < 1 or n > len(numbers):
-        raise SeedsError(f"prediction_interval needs at least 2 seeds, and 1 further one; got {n} and {n_new}")
-    mean = float(numbers.mean())
-    spread = float(numbers.std(ddof=1)) * math.sqrt(1 / n_new + 1 / n)
+    require_level(level)
+    label = pd.factorize(np.asarray(list(sets)))[0] if len(sets) else np.arange(len(numbers))
+    if len(label) != len(numbers):
+        raise SeedsError(f"prediction_interval: data sets of {len(label)} seeds, values of {len(numbers)}")
+    sizes = np.bincount(label)
+    n, means = len(sizes), np.bincount(label, numbers) / sizes
+    if n < 2 or n_new < 1:
+        what = "data sets" if len(sets) else "seeds"
+        raise SeedsError(f"prediction_interval needs at least 2 {what}, and 1 further seed; got {n} and {n_new}")
+    freedom, squares = len(numbers) - n, float(((numbers - means[label]) ** 2).sum())
+    within = (1 - float((1 / sizes).mean())) * squares / freedom if freedom else 0.0
+    mean = float(means.mean())
+    between = float(means.std(ddof=1)) * math.sqrt(1 / n_new + 1 / n)
+    spread = math.hypot(between, math.sqrt(within / n_new))
     half = _t_quantile(float(1 + level) / 2, n - 1) * spread
     return Interval(mean - half, mean, mean + half, n)
 
@@ -83,11 +103,13 @@ def share_interval(successes: Integral, n: Integral, level: Real = 0.95) -> Inte
     """Share of seeds that succeeded with its Wilson score interval, bounds in [0, 1].
 
     Raises:
-        SeedsError: no seeds, or a count outside 0..n.
+        SeedsError: no seeds, a count outside 0..n, or one that is not whole.
 
     Source: Wilson 1927, through ``scipy.stats.binomtest``.
     """
-    _level(level)
+    require_level(level)
+    if successes != int(successes) or n != int(n):
+        raise SeedsError(f"share_interval counts whole seeds; got {successes} of {n}. Parts of seeds: shares.Counted")
     if n < 1 or not 0 <= successes <= n:
         raise SeedsError(f"share_interval needs n >= 1 and 0 <= successes <= n; got {successes} of {n}")
     found = scipy.stats.binomtest(int(successes), int(n)).proportion_ci(confidence_level=level, method="wilson")
@@ -164,7 +186,14 @@ def what_n_can_show(
         n: seeds per arm; for "paired" and "sign" the number of seeds (for "sign": of seeds that decide).
         design: "unpaired" arms, "paired" conditions, or the "sign" test.
         n_other: seeds of the second arm when the arms differ in size (unpaired only).
+
+    Raises:
+        SeedsError: an unknown design, a number below 0, or ``n_other`` of a design without a second arm.
     """
+    if design not in DESIGNS:
+        raise SeedsError(unknown("design", design, DESIGNS))
+    if n_other is not None and design != "unpaired":
+        raise SeedsError(f"n_other = {n_other} of a {design} design; allowed: none, its arms are the same seeds")
     if n < 0 or (n_other is not None and n_other < 0):
         raise SeedsError(f"numbers of seeds must be >= 0; got {n} and {n_other}")
     if design == "unpaired":
@@ -245,6 +274,7 @@ def _t_quantile(share: float, freedom: int) -> float:
     return float(scipy.stats.t.ppf(share, freedom))
 
 
-def _level(level: Real) -> None:
+def require_level(level: Real) -> None:
+    """SeedsError for a confidence level outside (0, 1): 95 is not 95 %."""
     if not 0 < level < 1:
         raise SeedsError(f"confidence level must lie between 0 and 1; got {level}")

@@ -12,7 +12,7 @@ from numbers import Real
 import numpy as np
 import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
-from circuitcore.emergence.seeds import Interval, SeedsError
+from circuitcore.emergence.seeds import Interval, SeedsError, require_level
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class Counted:
 
         ``Interval.n`` is rounded down where the draws are worth no whole number.
         """
-        if not 0 < level < 1:
-            raise SeedsError(f"confidence level must lie between 0 and 1; got {level}")
+        require_level(level)
         tail, failures = (1 - level) / 2, self.n - self.successes
         quantile = scipy.stats.beta.ppf
         low = 0.0 if self.successes <= 0 else float(quantile(tail, self.successes, failures + 1))
@@ -53,7 +52,12 @@ class Counted:
         """Two-sided p value against a share of ``bound``: twice the smaller exact tail, at most 1.
 
         It is at most 0.05 exactly where the 95 % interval leaves the bound out.
+
+        Raises:
+            SeedsError: a bound outside 0..1.
         """
+        if not 0 <= bound <= 1:
+            raise SeedsError(f"a share is held against a bound from 0 to 1; got {bound}")
         failures, tail_of = self.n - self.successes, scipy.stats.beta.cdf
         as_many = 1.0 if self.successes <= 0 else float(tail_of(bound, self.successes, failures + 1))
         as_few = 1.0 if failures <= 0 else float(1 - tail_of(bound, self.successes + 1, failures))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from circuitcore.emergence.births import dates
+from circuitcore.ground.spelling import unknown
 
 
 def spreads(births: pd.DataFrame, motifs: Sequence[str], by: Sequence[str] = ("arm", "init_seed")) -> pd.DataFrame:
@@ -21,7 +22,14 @@ def spreads(births: pd.DataFrame, motifs: Sequence[str], by: Sequence[str] = ("a
     Returns:
         Indexed by the columns in ``by``: ``spread`` in the unit of ``births["by"]`` (NaN without a birth), and
         ``born``, how many of the motifs are.
+
+    Raises:
+        ValueError: a motif that the table does not have.
     """
+    known = {str(motif) for motif in births["motif"].unique()}
+    for motif in motifs:
+        if motif not in known:
+            raise ValueError(unknown("motif", motif, known))
     dated = births[births["motif"].isin(list(motifs))]
     runs = dated.assign(by=dates(dated)).groupby(list(by), observed=True)["by"]
     return pd.DataFrame({"spread": runs.max() - runs.min(), "born": runs.count()})

@@ -4,6 +4,8 @@ import math
 
 import scipy
 
+from circuitcore.emergence.seeds import require_level
+
 
 def shortest_wait(n_events: int, n_runs: int, end: int, level: float = 0.95) -> float:
     """The shortest mean wait that so few events leave possible, were their chance the same at every step.
@@ -18,7 +20,8 @@ def shortest_wait(n_events: int, n_runs: int, end: int, level: float = 0.95) -> 
         level: of the bound, one-sided.
 
     Raises:
-        ValueError: no run, or none without the event, which leaves any short wait possible.
+        ValueError: no run, or none without the event, which leaves any short wait possible; runs without a step; a
+            level outside (0, 1).
 
     Source: Clopper and Pearson 1934, the exact limit of a share.
 
@@ -27,5 +30,8 @@ def shortest_wait(n_events: int, n_runs: int, end: int, level: float = 0.95) -> 
     """
     if not 0 <= n_events < n_runs:
         raise ValueError(f"n_events = {n_events} of n_runs = {n_runs}; allowed: 0 or more, and fewer than all")
+    if end < 1:
+        raise ValueError(f"end = {end} steps; allowed: 1 or more")
+    require_level(level)
     share = scipy.stats.beta.ppf(level, n_events + 1, n_runs - n_events)
     return -end / math.log1p(-share)

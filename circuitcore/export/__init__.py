@@ -27,7 +27,7 @@ N_NAMED = 5  # runs or files that an error lists
 OUT = Path("build/export")
 
 
-def export(run: Run, to: str, step: int | None = None, out: Path | None = None) -> Path:
+def export(run: Run, to: str, step: int | None = None, out: Path | str | None = None) -> Path:
     """Write one checkpoint of a run as files of another library.
 
     ``transformer-lens`` gives ``weights.safetensors``, ``config.json`` (arguments of ``HookedTransformerConfig``, the
@@ -53,7 +53,7 @@ def export(run: Run, to: str, step: int | None = None, out: Path | None = None) 
     hooked_config(model)  # refused before anything is read or written
     at = _step(run, step)
     weights = run.weights(at)
-    folder = _folder(out or OUT / f"{run.run_id}-{at}")
+    folder = _folder(Path(out or OUT / f"{run.run_id}-{at}"))
     for name, data in transformer_lens_files(model, weights, _words(run), {"run": run.run_id, "step": at}).items():
         write_durably(folder / name, data)
     return folder

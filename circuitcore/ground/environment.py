@@ -58,11 +58,16 @@ class Folders:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Folders":
         """``CIRCUITCORE_RUNS`` and ``CIRCUITCORE_PUBLISHED``, by default ``runs`` and ``published`` of the project."""
         above = Path(__file__).resolve().parents[2]
-        root = above if (above / "_toc.yml").is_file() else Path.cwd()
+        root = above if _is_book(above) else Path.cwd()
         runs, published = (
             root / environment.get(f"CIRCUITCORE_{name.upper()}", name) for name in ("runs", "published")
         )
         return cls(root, runs, published)
+
+    @property
+    def has_book(self) -> bool:
+        """Whether the project is a checkout of the book."""
+        return _is_book(self.root)
 
     @contextmanager
     def exported(self) -> Iterator[None]:
@@ -73,3 +78,7 @@ class Folders:
         }
         with exported(wanted):
             yield
+
+
+def _is_book(folder: Path) -> bool:
+    return (folder / "_toc.yml").is_file()

@@ -24,16 +24,20 @@ def text_bar(**options) -> tqdm:
     return tqdm(mininterval=LOG_SECONDS, maxinterval=2 * LOG_SECONDS, ascii=True, ncols=100, **options)
 
 
+def say_nothing(line: str) -> None:  # noqa: ARG001 - the signature of what says something
+    """For a job whose lines have been said already, or are for nobody."""
+
+
 @dataclass(frozen=True)
 class Watch:
     """Where a long job reports to.
 
     Attributes:
-        say: takes one line of text, such as the expected time; None when that has been said already.
+        say: takes one line of text, such as the expected time.
         bar: makes a progress bar; ``tqdm.auto.tqdm`` suits a notebook.
     """
 
-    say: Callable[[str], None] | None
+    say: Callable[[str], None] = say_nothing
     bar: Callable[..., tqdm] = text_bar
 
     def over(self, seconds: Mapping[str, float], what: str) -> AbstractContextManager["Stages"]:
@@ -49,10 +53,10 @@ class Watch:
 
     def as_part(self) -> "Watch":
         """The same, for a part of a job that has said how long the whole takes."""
-        return Watch(None, self.bar)
+        return Watch(bar=self.bar)
 
 
-SILENT = Watch(lambda line: None, lambda **options: tqdm(**options, disable=True))
+SILENT = Watch(bar=lambda **options: tqdm(**options, disable=True))
 
 
 @contextmanager

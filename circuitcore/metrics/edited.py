@@ -32,13 +32,10 @@ class Answers:
     Attributes:
         logits: at the read-out.
         pattern: the last layer's, from the read-out.
-        structural: the intervention has edits, but the read-out of no row can see one, whatever the weights; its
-            answers are the clean ones. An intervention without edits is none of these: it claims nothing.
     """
 
     logits: Float[Tensor, "edit ckpt batch vocab"]
     pattern: Float[Tensor, "edit ckpt batch head key"]
-    structural: tuple[bool, ...]
 
 
 def answers_under(
@@ -63,12 +60,11 @@ def answers_under(
     like = _shapes(config, weights, batch)
     found = [resolve(edits, batch.roles, sources, like) for edits in interventions]
     onsets = [onset(edits, batch.roles["read_out"], config.n_layers) for edits in found]
-    structural = tuple(bool(edits) and start is None for edits, start in zip(found, onsets, strict=True))
     if not covers(config, weights, found):
-        return Answers(*_torch_passes(config, weights, batch, found, onsets), structural)
+        return Answers(*_torch_passes(config, weights, batch, found, onsets))
     seen = [() if start is None else edits for edits, start in zip(found, onsets, strict=True)]
     logits, pattern = native_passes(config, weights, batch, seen)
-    return Answers(logits[1:], pattern[1:], structural)  # the clean pass comes first
+    return Answers(logits[1:], pattern[1:])  # the clean pass comes first
 
 
 def _torch_passes(

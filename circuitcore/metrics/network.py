@@ -16,7 +16,7 @@ from circuitcore.models import Head, ModelConfig, Output, compile_edits, forward
 from circuitcore.models.edits import Cache, Edit, role_mask
 from circuitcore.models.plan import Plan
 from circuitcore.models.sites import all_heads
-from circuitcore.models.transformer import apply_norm
+from circuitcore.models.transformer import apply_norm, require_weights, shapes_of
 from circuitcore.models.window import Window
 from circuitcore.tasks.base import Batch
 
@@ -26,11 +26,17 @@ class Network:
     """The architecture and a stack of its checkpoints (every weight has a leading ``ckpt`` axis).
 
     ``kept`` holds clean passes that were asked to stay (``keep``), by batch.
+
+    Raises:
+        ValueError: tensors that are missing, left over or of another shape, or that have no leading axis.
     """
 
     config: ModelConfig
     weights: Mapping[str, Tensor]
     kept: dict[int, tuple[Batch, Output]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self):
+        require_weights(shapes_of(self.config), self.weights, stacked=True)
 
     def run(self, batch: Batch, record: Collection[str] = ()) -> Output:
         """The clean forward pass: logits ``[ckpt batch pos vocab]`` and the recorded sites (or more)."""

@@ -1,4 +1,4 @@
-"""Edits as text, which is how a reader writes them: ``parse_edit`` undoes ``str``.
+"""Edits as text, which is how a reader writes them: ``parse_edit`` undoes ``str`` of all but ``Attend``.
 
 ``explorer/static/edits.js`` does the same in the page, with the same sentences.
 """
@@ -18,10 +18,10 @@ _CUT = re.compile(rf"cut\(L{_NUMBER}H{_NUMBER}:(\w+)->(\w+)\)", re.ASCII)
 
 
 def parse_edit(text: str) -> Edit:
-    """The edit whose ``str`` is ``text``.
+    """The ablation, patch or cut whose ``str`` is ``text``.
 
     Raises:
-        ValueError: a text of another shape, or a patch of a site that no tensor carries.
+        ValueError: a text of another shape, that of ``Attend`` included, or a patch of a site that no tensor carries.
     """
     if found := _ABLATE.fullmatch(text):
         how, layer, head, positions = found.groups()

@@ -12,8 +12,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from circuitcore.ground.spelling import unknown
 from circuitcore.models.sites import HEAD_SITES, RECORD_ONLY_SITES, Head, Mlp, Site, check_site, site_rank
 
+HOW = ("zero", "mean", "resample")
 Roles = Mapping[str, Tensor]
 Cache = Mapping[str, Tensor]
 
@@ -107,8 +109,8 @@ def resolve(edits: Iterable[Edit], roles: Roles, sources: Mapping[str, Cache], l
         like: a clean cache holding every edited site (for shapes), recorded with the same weights.
 
     Raises:
-        ValueError: an unknown site, head or position, a source that was not given or does not fit, a site that can
-            only be recorded, a query left without any key or made to look ahead.
+        ValueError: an unknown site, layer, head, position or way of ablating, a source that was not given or does not
+            fit, a site that can only be recorded, a query left without any key or made to look ahead.
     """
     found = tuple(_resolved(edit, roles, sources, like) for edit in edits)
     _refuse_blind_queries(found)
@@ -153,6 +155,8 @@ def _attend(edit: Attend, roles: Roles, like: Cache) -> Resolved:
 
 def _replaced(edit: Ablate | Patch, roles: Roles, sources: Mapping[str, Cache], like: Cache) -> Resolved:
     site, source = edited_site(edit), edit.source if isinstance(edit, Patch) else edit.how
+    if isinstance(edit, Ablate) and source not in HOW:
+        raise ValueError(f"{edit}: {unknown('way of ablating', source, HOW)}")
     check_site(site)
     if site.name in RECORD_ONLY_SITES:
         raise ValueError(f"{site} can be recorded but not patched; patch z, or cut edges with CutEdge")
@@ -211,9 +215,13 @@ def edited_site(edit: Edit) -> Site:
 
 def _shape(key: str, like: Cache) -> tuple[int, ...]:
     """The site's own shape, without the checkpoint axis."""
+    name, _, layer = key.partition(".")
+    last = max((int(one.partition(".")[2]) for one in like), default=-1)
+    if not 0 <= int(layer) <= last and like:
+        raise ValueError(f"{name}.{layer}: no layer {layer}; there are clean values of layers up to {last}")
     if key not in like:
         raise ValueError(f"no clean value of {key!r} to edit: record it first (given: {', '.join(sorted(like))})")
-    return tuple(like[key].shape[-site_rank(key.split(".")[0]) :])
+    return tuple(like[key].shape[-site_rank(name) :])
 
 
 def role_mask(role: str, roles: Roles, shape: tuple[int, int], device: torch.device) -> Tensor:

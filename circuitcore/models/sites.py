@@ -61,14 +61,6 @@ class Site(NamedTuple):
         return f"{self.name}.{self.layer}"
 
 
-def parse_head(text: str) -> Head:
-    """``"L1H0"`` -> ``Head(1, 0)``; a published ``block2_head1`` is mapped in the study that quotes it."""
-    layer, _, index = text.removeprefix("L").partition("H")
-    if not (text.startswith("L") and layer.isdigit() and index.isdigit()):
-        raise ValueError(f"a head is written like L1H0, got {text!r}")
-    return Head(int(layer), int(index))
-
-
 def all_heads(n_layers: int, n_heads: int) -> tuple[Head, ...]:
     """Every head of a decoder, layer by layer."""
     return tuple(Head(layer, index) for layer in range(n_layers) for index in range(n_heads))

@@ -15,6 +15,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn import functional
 
+from circuitcore.ground.spelling import first_of
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.hooks import Hooks
 from circuitcore.models.plan import Plan
@@ -257,6 +258,33 @@ def weight_shapes(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], int]]
     if config.bias == "all":
         shapes["unembed.b_U"] = ((config.d_vocab,), d)
     return shapes
+
+
+def shapes_of(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Name -> shape of every tensor of the decoder."""
+    return {name: shape for name, (shape, _) in weight_shapes(config).items()}
+
+
+def require_weights(shapes: Mapping[str, tuple[int, ...]], weights: Weights, *, stacked: bool = False) -> None:
+    """Refuse weights that are not those of a decoder, before anything reads them.
+
+    Args:
+        shapes: the decoder's, as ``shapes_of`` gives them.
+        weights: what is to be read.
+        stacked: with one leading axis, as long for all of them: a stack of checkpoints.
+
+    Raises:
+        ValueError: tensors that are missing, left over or of another shape.
+    """
+    if weights.keys() != shapes.keys():
+        named = {"missing": shapes.keys() - weights.keys(), "left over": weights.keys() - shapes.keys()}
+        told = "; ".join(f"{what}: {first_of(sorted(names))}" for what, names in named.items() if names)
+        raise ValueError(f"not the weights of this model. {told}")
+    lead = tuple(next(iter(weights.values())).shape[:1]) if stacked else ()
+    for name, shape in shapes.items():
+        if tuple(weights[name].shape) != lead + shape:
+            wanted = f"{('ckpt', *shape)}".replace("'", "") if stacked else shape
+            raise ValueError(f"{name} has shape {tuple(weights[name].shape)}; this model's is {wanted}")
 
 
 def _mlp_shapes(config: ModelConfig, layer: int) -> dict[str, tuple[tuple[int, ...], int]]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from circuitcore.models import ModelConfig
-from circuitcore.models.transformer import weight_shapes
+from circuitcore.models.transformer import require_weights, shapes_of
 
 
 class FlatWeights:
@@ -19,7 +19,7 @@ class FlatWeights:
     """
 
     def __init__(self, config: ModelConfig):
-        self._shapes = {name: shape for name, (shape, _) in weight_shapes(config).items()}
+        self._shapes = shapes_of(config)
         self.places, self.size = {}, 0
         for name, shape in self._shapes.items():
             self.places[name] = self.size
@@ -33,5 +33,10 @@ class FlatWeights:
         }
 
     def join(self, weights: Mapping[str, Tensor]) -> Tensor:
-        """The tensors of ``weights``, in any order, as one vector ``[size]`` of float32."""
+        """The tensors of ``weights``, in any order, as one vector ``[size]`` of float32.
+
+        Raises:
+            ValueError: tensors that are missing, left over or of another shape.
+        """
+        require_weights(self._shapes, weights)
         return torch.cat([weights[name].detach().reshape(-1).float() for name in self._shapes])

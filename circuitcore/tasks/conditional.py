@@ -69,7 +69,7 @@ class ConditionalRetrieval(SymbolChains):
         """Seven positions a hop and chain, and one a query."""
         return self.n_chains * (sum(BLOCKS.values()) * self.n_steps + 1)
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """``n_rows`` fresh rows; every split has the same distribution and a stream of its own.
 
         Roles: ``read_out`` (the last query), ``queries`` [batch chain], and for each hop k, all [batch chain]:

@@ -151,10 +151,8 @@ class InContextRecall(TokenTask):
         by_name = {"one query": 1, "all queries": self.n_queries} if self.n_queries > 1 else {"one query": 1}
         return tuple(self._form(name, n_asked) for name, n_asked in by_name.items())
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """Fresh rows: words and slots drawn independently and uniformly, by a stream of each split's own."""
-        if split not in self.splits:
-            raise TaskError(unknown("split", split, self.splits))
         bits, every = random_bits(seed, f"fresh recall, {split}"), np.ones((n_rows, self.n_words), dtype=bool)
         if self.told == "pairs":
             keys, values = (random_choice(bits, self.n_pairs, every) for _ in range(2))
@@ -168,7 +166,7 @@ class InContextRecall(TokenTask):
 
     def make_splits(self) -> Mapping[str, Batch]:
         """Both splits, as ``draw`` gives them for seed 0."""
-        return {split: self.draw(split, self.n_rows, 0) for split in self.splits}
+        return {split: self.make_rows(split, self.n_rows, 0) for split in self.splits}
 
     def rows(self, shown: Int[Tensor, "row place"], asked: Int[Tensor, "row query"]) -> Batch:
         """Rows of given words and queries.

@@ -126,7 +126,7 @@ class KFoldComposition(TokenTask):
         chosen = random_bits(self.hidden_seed, "hidden permutations").random_raw(self.n_hops)
         return self._permutations[1 + _below(chosen, len(self._permutations) - 1)]
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """Fresh rows: permutations, start and number of hops drawn independently and uniformly."""
         return self._drawn(random_bits(seed, f"fresh compositions, {split}"), split, n_rows)
 

@@ -11,7 +11,6 @@ cannot be answered by looking its question up, but its pairs have been seen toge
 """
 
 from collections.abc import Mapping
-from math import comb, perm
 
 import numpy as np
 import pandas as pd
@@ -49,33 +48,6 @@ def leakage(task: TokenTask) -> pd.DataFrame:
                 n = _n_repeats(ours) if split == against else _n_matches(ours, theirs)
                 counts.append([split, against, degree, n, len(ours)])
     return pd.DataFrame(counts, columns=["split", "against", "degree", "n", "rows"])
-
-
-def expected_leakage(task: TokenTask) -> pd.DataFrame:
-    """What ``leakage`` gives on average if rows are drawn independently and uniformly.
-
-    Of ``a`` rows, each equal to one of ``N`` equally likely things, ``a (1 - (1 - 1/N)^b)`` are
-    expected among ``b`` others, and ``a - N (1 - (1 - 1/N)^a)`` to repeat one of their own.
-
-    Returns:
-        The table of ``leakage``, with ``n`` the expectation.
-    """
-    table = leakage(task)
-    n_keys, n_values = task.alphabet.n_keys, task.alphabet.n_values
-    pairs = {name: task.split(name).roles["slot_key"].shape[1] for name in task.splits}
-    rows = {name: len(task.split(name)) for name in task.splits}
-    expected = []
-    for split, against, degree in zip(table["split"], table["against"], table["degree"], strict=True):
-        p = pairs[split]
-        n_things = {
-            "prompt": perm(n_keys, p) * perm(n_values, p) * p,
-            "question": comb(n_keys, p) * perm(n_values, p) * p,
-            "mapping": comb(n_keys, p) * perm(n_values, p),
-        }[degree]
-        missed = -np.expm1(rows[against] * np.log1p(-1 / n_things))
-        own = rows[split] - n_things * missed
-        expected.append(own if split == against else rows[split] * missed)
-    return table.assign(n=expected)
 
 
 def _signatures(batch: Batch) -> Mapping[str, Int[np.ndarray, "batch ..."]]:

@@ -163,7 +163,7 @@ class PermutationRecall(TokenTask):
             split
         ]
 
-    def draw(self, split: str, n_rows: int, seed: int) -> Batch:
+    def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """Fresh rows: permutation, order and repeat drawn independently and uniformly, with replacement."""
         return self._drawn(random_bits(seed, f"fresh permutations, {split}"), split, n_rows)
 
@@ -236,7 +236,7 @@ class PermutationRecall(TokenTask):
         perms, orders = self.permutations(split), self._orders
         total = len(perms) * len(orders) * n_sources
         if n_rows is not None and n_rows < 1:
-            raise TaskError(f"n_bases = {n_rows}; allowed: 1.., at most {total} of which are drawn")
+            raise TaskError(f"n_rows = {n_rows}; allowed: 1.., of which at most {total} are drawn")
         if n_rows is None or n_rows >= total:
             which = torch.arange(total)
         else:
@@ -262,6 +262,7 @@ class PermutationRecall(TokenTask):
 
     def families(self, n_bases: int) -> Mapping[str, Batch]:
         """Rows of held-out permutations: "normal", in which everything can be eliminated, and "repeat" (``probes``)."""
+        _refuse_no_bases(n_bases)
         return {"normal": self.every_row("test", n_bases), "repeat": self.probes("test", n_bases)}
 
     def interchanges(self, n_bases: int) -> tuple[Interchange, ...]:
@@ -273,6 +274,7 @@ class PermutationRecall(TokenTask):
         """
         if len(self.sources) < 2 or self.repeated != self.n_symbols - 1:
             return ()
+        _refuse_no_bases(n_bases)
         base = self.probes("test", n_bases)
         order, perms = self._order_and_permutation(base)
         every, slot, sources = torch.arange(len(base)), base.variables["source"], torch.tensor(self.sources)
@@ -327,6 +329,11 @@ def _balanced(every: list[tuple[int, ...]], n_held: int, seed: int) -> list[tupl
     for shifts in sets:
         draw.shuffle(shifts)
     return [one for shifts in sets for one in shifts][:n_held]
+
+
+def _refuse_no_bases(n_bases: int) -> None:
+    if n_bases < 1:
+        raise TaskError(f"n_bases = {n_bases}; allowed: 1..")
 
 
 def _below(words: np.ndarray, n: int) -> Int[Tensor, " row"]:

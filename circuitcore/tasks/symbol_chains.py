@@ -120,7 +120,7 @@ class SymbolChains(VectorTask):
     def make_splits(self) -> Mapping[str, Batch]:
         """All splits; each has a stream of random numbers of its own."""
         sizes = {"train": self.n_train, "val": self.n_test, "test": self.n_test}
-        return {name: self.draw(name, size, self.seed) for name, size in sizes.items()}
+        return {name: self.make_rows(name, size, self.seed) for name, size in sizes.items()}
 
     def looks(self, batch: Batch) -> Mapping[str, Look]:
         """By each of ``links``. Right is the position of the same chain, and the alternatives are those of all."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from circuitcore.ground.engine_names import ENGINE_NAMES
 from circuitcore.ground.hashed import canonical, later
 from circuitcore.ground.reading import canonical_json, parse_json
 from circuitcore.ground.spelling import unknown
@@ -191,6 +192,8 @@ def _check_kinds(recipe: Recipe) -> None:
     require(isinstance(recipe.model, ModelConfig), "model", recipe.model, "a ModelConfig")
     require(isinstance(recipe.optimizer, Optimizer), "optimizer", recipe.optimizer, "an Optimizer")
     require(isinstance(recipe.engine, str), "engine", recipe.engine, "text")
+    if recipe.engine not in ENGINE_NAMES:
+        raise RecipeError(unknown("engine", recipe.engine, ENGINE_NAMES))
 
 
 def _check_sizes(recipe: Recipe) -> None:
@@ -214,7 +217,7 @@ def _check_stages(stages: tuple[Stage, ...], task: Task) -> None:
         require(is_count(stage.epochs), "stages.epochs", stage.epochs, "an integer >= 1")
         fits = is_count(stage.fresh, 0, MAX_FRESH_ROWS)
         require(fits, "stages.fresh", stage.fresh, f"an integer >= 0, at most {MAX_FRESH_ROWS:,}")
-        can_draw = not stage.fresh or type(task).draw is not Task.draw
+        can_draw = not stage.fresh or type(task).make_rows is not Task.make_rows
         require(can_draw, "stages.fresh", stage.fresh, f"0, since task {task.name!r} draws no fresh rows")
         one = not stage.fresh or len(stage.splits) == 1
         require(one, "stages.splits", stage.splits, "one split, where each epoch draws fresh rows")

@@ -28,14 +28,15 @@ class Prediction:
 def predict(published: Verdict, rerun: Verdict) -> Prediction:
     """Hold a rerun's effect against what as many further seeds of the published design are expected to give.
 
-    The interval is mean -+ t s sqrt(1/m + 1/n) for the mean of the rerun's m seeds, cut to what is possible. There is
-    none where published seeds share data sets: which do is not kept, and the scatter of sets is not that of seeds.
+    The interval is mean -+ t s sqrt(1/m + 1/n) for the mean of the rerun's m seeds, cut to what is possible. Where the
+    published seeds come from several data sets, it is about the mean of their means, as the claim's effect is, and as
+    wide as seeds scatter between sets and within (``prediction_interval``).
     """
     reason = _why_not(published, rerun)
     if reason:
         return Prediction(interval=None, inside=None, sentence=f"No prediction interval: {reason}.")
     before, now, unit = published.estimate, rerun.estimate, published.claim.asked.unit
-    found = prediction_interval(before.values, now.n, LEVEL)
+    found = prediction_interval(before.values, now.n, LEVEL, before.sets if before.of_sets else ())
     low, high = unit.cut(found.low, found.high)
     # The last bits of a mean depend on the order of its terms.
     slack = 1e-9 * max(1.0, abs(low), abs(high))
@@ -78,7 +79,7 @@ def _why_not(published: Verdict, rerun: Verdict) -> str:
         return "one published seed shows no spread"
     if len(before.values) < before.n:
         return "the values of the published seeds were not kept"
-    if before.of_sets and before.n_sets < before.n:
+    if before.of_sets and len(before.sets) < before.n:
         return "which of the published seeds share a data set was not kept"
     if min(before.values) == max(before.values):
         unit = published.claim.asked.unit

@@ -58,6 +58,7 @@ class Estimate:
         n_sets: data sets that they come from.
         against: seeds beyond the wrong side of what each must reach.
         values: the number of each seed, in the reading's unit. Estimates that differ in them alone are equal.
+        sets: the data set of each value, where there are several. As ``values``, they decide no equality.
 
     Raises:
         ValueError: NaN, an inverted interval, or an effect outside its own interval.
@@ -73,6 +74,7 @@ class Estimate:
     n_sets: int
     against: int
     values: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    sets: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def of_sets(self) -> bool:
@@ -144,7 +146,7 @@ class OnAverage(Rule):
             low, high = unit.cut(low, high)
         return Estimate(
             effect=mean, low=min(low, mean), high=max(high, mean), p_value=p_value, n=len(values), n_sets=len(sets),
-            against=0, values=tuple(float(value) for value in values),
+            against=0, values=tuple(float(value) for value in values), sets=_sets(values),
         )  # fmt: skip
 
     def _around(self, draws: list[float], bound: Bound) -> tuple[tuple[float, float], float]:
@@ -247,7 +249,8 @@ class EvenOdds(_OfEach):
     def _as_effect(self, share: Estimate, found: CountedShare, bound: Bound) -> Estimate:
         """The interval of the distance is that of the share, folded at one half."""
         ends = abs(share.low - 0.5), abs(share.high - 0.5)
-        tails = [found.p_value(0.5 + side * bound.value) for side in (-1, 1)]
+        away = min(bound.value, 0.5)  # no share lies further from one half
+        tails = [found.p_value(0.5 + side * away) for side in (-1, 1)]
         return replace(
             share, effect=abs(share.effect - 0.5), low=0.0 if share.low <= 0.5 <= share.high else min(ends),
             high=max(ends), p_value=max(tails),
@@ -286,6 +289,11 @@ class Counted(Rule):
 RULES: dict[str, type[Rule]] = {
     rule.name: rule for rule in (OnAverage, OverPairs, Share, Every, Some, EvenOdds, Forced, Counted)
 }
+
+
+def _sets(values: pd.Series) -> tuple[int, ...]:
+    """The data set of each value, by its number; none where there is but one."""
+    return tuple(pd.factorize(values.index.get_level_values(0))[0].tolist()) if values.index.nlevels > 1 else ()
 
 
 def _by_set(values: pd.Series | float) -> list[list[float]]:

@@ -270,7 +270,7 @@ class Verdict:
 
 
 VERDICTS = TypeAdapter(tuple[Verdict, ...])
-_WITHOUT_VALUES = {"estimate": {"values"}}
+_WITHOUT_VALUES = {"estimate": {"values", "sets"}}
 _SLIM = {"__all__": {"finding": {"held": _WITHOUT_VALUES, "guards": {"__all__": {"held": _WITHOUT_VALUES}}}}}
 
 

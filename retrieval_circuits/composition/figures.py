@@ -167,6 +167,23 @@ def arrivals(results: Results) -> View:
     return _first(in_order(table, "group", SHORT.values()))
 
 
+def raced(arrivals: View, arm: Arm) -> dict[str, str]:
+    """Of ``arrivals``: in how many networks four hops come with turns, or from the mixture, and which way is sooner.
+
+    Returns:
+        ``neither`` of all; ``either``, how many are left; of these ``sooner`` and ``later`` with turns, by at least two
+        measurements.
+    """
+    table = arrivals.published
+    rows = table[table["series"] == WORDS[HOPS]]
+    turned, mixed = (rows[rows["arm"] == str(one)].set_index("init_seed") for one in (arm, FOUR))
+    there = (turned["there"] | mixed["there"]).loc[turned.index.intersection(mixed.index)].astype(bool)
+    before = (mixed["value"] - turned["value"])[there.index][there]
+    bound = 2 * STEPS_AN_EPOCH
+    counts = {"either": there.sum(), "sooner": (before >= bound).sum(), "later": (before <= -bound).sum()}
+    return {"neither": f"{(~there).sum()} of {len(there)}"} | {name: str(count) for name, count in counts.items()}
+
+
 def _passing(results: Results, arms: tuple[Arm, ...]) -> pd.DataFrame:
     found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, arms)]
     table = pd.concat(found, ignore_index=True)
@@ -232,9 +249,9 @@ def _held(results: Results, arm: Arm, hops: int) -> View:
     table = in_order(table.sort_values(["done", "after"], kind="stable"), "panel", panels)
     return View(
         table[["panel", "row", "column", "value"]].assign(arm=str(arm)), "share of pairs", ROWS, chance=GUESS,
-        note="Means over seeds. Of the words of a permutation the hops are the last that lead to it. No hop: the "
-        "answer stays; of the query, it goes on from the other row's start. A wrong prediction comes true in about one "
-        "pair of four",
+        note="Means over seeds. Columns: before the first layer, and after so many layers. Of the words of a "
+        "permutation the hops are the last that lead to it. No hop: the answer stays; of the query, it goes on from "
+        "the other row's start. A wrong prediction comes true in about one pair of four",
     )  # fmt: skip
 
 
@@ -243,7 +260,7 @@ def _so_many_hops(done: int) -> str:
 
 
 def _after(layers: int) -> str:
-    return "before" if not layers else f"layer {layers}"
+    return "before" if not layers else f"after {layers}"
 
 
 HELD_BETWEEN = {

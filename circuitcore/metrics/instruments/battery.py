@@ -23,6 +23,7 @@ from circuitcore.metrics.scores.sparse_converged import LOOK_EVERY, MOST_STEPS
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.base import Batch, Task, TaskError
 from circuitcore.tasks.token_task import TokenTask
+from circuitcore.training.fields import is_count, shown
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -71,7 +72,8 @@ class BatterySpec:
         feature_steps: steps of a sparse autoencoder that is trained to convergence, at most.
 
     Raises:
-        ValueError: no such section, one that is both left out and measured at the end, or too few steps.
+        ValueError: a count below 1, no such section, one that is both left out and measured at the end, or too few
+            steps.
     """
 
     n_bases: int = 64
@@ -87,6 +89,9 @@ class BatterySpec:
     feature_steps: int = later(MOST_STEPS)
 
     def __post_init__(self):
+        for name in COUNTS:
+            if not is_count(given := getattr(self, name)):
+                raise ValueError(f"{name} = {shown(given)}; allowed: an integer >= 1")
         allowed = [section.__name__ for section in self._all]
         for name in (*self.at_end, *self.left_out):
             if name not in allowed:

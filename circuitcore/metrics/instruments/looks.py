@@ -17,6 +17,7 @@ from circuitcore.metrics.table import Rows, head_labels
 from circuitcore.tasks.base import Batch, Task
 from circuitcore.tasks.looks import Look
 from circuitcore.tasks.token_task import TokenTask
+from circuitcore.training.fields import is_count, shown
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -30,11 +31,18 @@ class Looked:
 
     Attributes:
         split: whose rows.
-        n_rows: the first so many of them.
+        n_rows: the first so many of them, at most.
+
+    Raises:
+        ValueError: fewer than one.
     """
 
     split: str
     n_rows: int
+
+    def __post_init__(self):
+        if not is_count(self.n_rows):
+            raise ValueError(f"n_rows = {shown(self.n_rows)}; allowed: an integer >= 1")
 
 
 def looks(how: Looked, when: str = "each") -> Instrument:

@@ -159,9 +159,8 @@ def _shown(
     if watch is None:
         return nullcontext()
     total = sum(_load(instruments, recipe) for recipe in recipes)
-    if watch.say:
-        side = min(width(executor), len(recipes))
-        watch.say(f"Measuring {len(recipes)} run(s), {total:,} checkpoints, on {side} worker(s).")
+    side = min(width(executor), len(recipes))
+    watch.say(f"Measuring {len(recipes)} run(s), {total:,} checkpoints, on {side} worker(s).")
     trails = [measured_trail(store, recipe) for recipe in recipes]
     for trail in trails:
         trail.remove()  # of an attempt that was interrupted

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import torch
 
+from circuitcore.ground.spelling import unknown
 from circuitcore.metrics.edited import Answers
 from circuitcore.metrics.network import Network, positions_of
 from circuitcore.models import Patch, Site
-from circuitcore.models.reach import passes_on
 from circuitcore.tasks.base import Batch, Interchange
 
 CONTROLS = ("", "wrong_position", "random_source")
@@ -49,17 +49,6 @@ def sites(net: Network, roles: set[str]) -> dict[str, tuple[tuple[Site, str], ..
     return found
 
 
-def structurally_zero(n_layers: int, site: str, control: str) -> bool:
-    """Whether a row of an interchange table, by its ``site`` and ``edit``, is the clean answer whatever the weights.
-
-    So it is where the patch goes to the wrong position at a site that only the same position reads: of the last layer,
-    all but keys and values. As a control such a row cannot fail, and says nothing.
-    """
-    where, name = site.split(".")
-    layer = int(where.removeprefix("L").split("H")[0])
-    return control == "wrong_position" and not passes_on(Site(name, layer), n_layers)
-
-
 def patch_everywhere(net: Network, experiment: Interchange) -> Patched:
     """Patch every site, with its two controls, for all rows of one experiment."""
     return patch(net, experiment, sites(net, set(experiment.base.roles)), CONTROLS)
@@ -78,7 +67,13 @@ def patch(
         experiment: its rows.
         found: label -> what is patched together, as ``sites`` gives it.
         controls: of ``CONTROLS``; "" for the patch itself.
+
+    Raises:
+        ValueError: a control that is none of them.
     """
+    for control in controls:
+        if control not in CONTROLS:
+            raise ValueError(unknown("control", control, CONTROLS[1:]))
     base = _with_wrong_position(experiment.base)
     record = sorted({site.key for group in found.values() for site, _ in group})
     read = {role for group in found.values() for _, role in group} | {"wrong_position"}

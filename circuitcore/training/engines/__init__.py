@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from circuitcore import native
-from circuitcore.ground.spelling import unknown
 from circuitcore.models import ModelConfig
 from circuitcore.models.capabilities import Known, unsupported
 from circuitcore.native import why_not
@@ -38,10 +37,8 @@ def make_engine(recipe: Recipe) -> Engine:
     """The engine a recipe names, with its untrained model.
 
     Raises:
-        RecipeError: an unknown engine or one that cannot be used here, or a recipe for another meaning of training.
+        RecipeError: an engine that cannot be used here, or a recipe for another meaning of training.
     """
-    if recipe.engine not in ENGINES:
-        raise RecipeError(unknown("engine", recipe.engine, ENGINES))
     if recipe.engine_version != ENGINE_VERSION:
         raise RecipeError(
             f"engine_version = {recipe.engine_version}; this circuitcore trains version {ENGINE_VERSION}: runs of "

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,8 @@ from typing import Literal
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from circuitcore.ground.spelling import unknown
+from circuitcore.ground.environment import Folders
+from circuitcore.ground.spelling import close_match, first_of
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import TABLE, Experiment
@@ -49,8 +50,8 @@ class RunStore:
     be what the list names: a run that is listed and missing is an error, not one to be trained.
 
     Args:
-        root: folder of the runs trained here; made when needed.
-        published: folder of shipped runs; None to do without them.
+        root: folder of the runs trained here; made when needed. By default that of ``Folders.from_environment``.
+        published: folder of shipped runs; None to do without them. Its default is as that of ``root``.
         allow_tasks: tasks outside this package, each as ``module:Class``, that stored runs may name. Reading a run
             imports no other code: a run of another task opens, but its ``recipe`` is refused. A run found by its recipe
             needs none of this, as whoever holds the recipe has named its task.
@@ -61,8 +62,8 @@ class RunStore:
         TaskError: an entry of ``allow_tasks`` that is no import path.
     """
 
-    root: Path | str = Path("runs")
-    published: Path | str | None = Path("published")
+    root: Path | str = field(default_factory=lambda: Folders.from_environment().runs)
+    published: Path | str | None = field(default_factory=lambda: Folders.from_environment().published)
     allow_tasks: Collection[str] = ()
     only_published: bool = False
 
@@ -88,10 +89,13 @@ class RunStore:
         return run and dataclasses.replace(run, allow_tasks=(*run.allow_tasks, *named))
 
     def get(self, run_id: str) -> Run:
-        """The finished run called ``run_id``; StoreError with the close ones if there is none."""
+        """The finished run called ``run_id``; StoreError with the closest if there is none."""
         run = self._open(run_id)
         if run is None:
-            raise StoreError(unknown("run", run_id, [run.run_id for run in self.runs()]))
+            names = self.run_ids()
+            near = close_match(run_id, names)
+            guess = f"; did you mean {near!r}?" if near else ";"
+            raise StoreError(f"unknown run {run_id!r}{guess} known: {first_of(names) or '(none)'}")
         return run
 
     def runs(self) -> list[Run]:

@@ -44,12 +44,14 @@ from circuitcore.training.store.run import read_checkpoint, read_recipe_json, re
 # of nearly equal numbers, so its absolute error (about 1e-7) is what is left.
 LOSS_RTOL = 1e-4
 LOSS_ATOL = 1e-6
+EMPTY = "The folder is empty."
+NO_RUNS = "Name a run, a folder of runs, or a file of one."
 HISTORY_COLUMNS = ("step", "epoch", "tokens_seen", "loss", "grad_norm")
 
 Found = TypeVar("Found")
 
 
-def verify(path: Path, *, allow_tasks: Collection[str] = ()) -> list[Problem]:
+def verify(path: Path | str, *, allow_tasks: Collection[str] = ()) -> list[Problem]:
     """Everything that is wrong with one run's folder, or with one checkpoint file in it or by itself.
 
     For a folder: recipe, ledger and its chain, rows of the task, each kept checkpoint (hash, header, shapes, recomputed
@@ -65,7 +67,7 @@ def verify(path: Path, *, allow_tasks: Collection[str] = ()) -> list[Problem]:
     Raises:
         TaskError: an entry of ``allow_tasks`` that is no import path. Nothing else: all that fails is a problem.
     """
-    allowed = allowed_tasks(allow_tasks)
+    path, allowed = Path(path), allowed_tasks(allow_tasks)
     return list(_guarded(path, _problems(path, allowed)))
 
 
@@ -148,7 +150,11 @@ def _run_problems(folder: Path, allow_tasks: tuple[str, ...]) -> Iterator[Proble
         yield Problem(folder, f"{folder}: {_wrong_kind(folder, folder.lstat().st_mode)}. Put a copy in its place.")
     path = folder / LEDGER_NAME
     if not os.path.lexists(path):
-        yield Problem(path, f"{path}: is missing. {_lost(folder)} {REMEDY}")
+        # A remedy deletes the folder: it is for one that says that it is a run, not for whatever was named by mistake.
+        if RUN_NAME.fullmatch(folder.absolute().name) or os.path.lexists(folder / RECIPE_NAME):
+            yield Problem(path, f"{path}: is missing. {_lost(folder)} {REMEDY}")
+        else:
+            yield Problem(folder, f"{folder}: holds no runs. {NO_RUNS if any(folder.iterdir()) else EMPTY}")
         return
     ledger = yield from _read(path, Ledger.read, folder)
     if ledger is None:
@@ -173,7 +179,7 @@ def _run_problems(folder: Path, allow_tasks: tuple[str, ...]) -> Iterator[Proble
 def _lost(folder: Path) -> str:
     """What a folder without a ledger is, as far as it tells."""
     if not any(folder.iterdir()):
-        return "The folder is empty."
+        return EMPTY
     if [found.name for found in folder.iterdir() if not found.name.endswith(".tmp")] == [RECIPE_NAME]:
         return "The run was begun and has no checkpoint yet, or it lost its files."
     return "Without it nothing vouches for the other files in the folder."

@@ -53,10 +53,9 @@ def compute_all(
     if not missing:
         return
     store.make_root()
-    if watch.say:
-        workers = min(width(executor), len(missing))
-        forecast = expected(left_to_compute(missing, executor), durations)
-        watch.say(f"Computing {len(missing)} table(s) of experiments, on {workers} worker(s). {forecast}")
+    workers = min(width(executor), len(missing))
+    forecast = expected(left_to_compute(missing, executor), durations)
+    watch.say(f"Computing {len(missing)} table(s) of experiments, on {workers} worker(s). {forecast}")
     with watch.bar(total=len(missing), unit="table", desc="computing") as bar, lost_noted(store):
         call = partial(compute_one, store.absolute())
         seconds = map_runs(call, missing, executor, progress=lambda done: bar.update(done - bar.n))

@@ -91,6 +91,13 @@ def check_device(device: str) -> None:
         raise ExecutorError(f"executor {device!r}: {found}; allowed: {', '.join([*there, 'serial', 'processes'])}")
 
 
+def require_executor(executor: str) -> None:
+    """ExecutorError for a word that names no executor; whether a scheduler answers at an address is not asked."""
+    known = executor in ("serial", "processes") or executor.startswith(SCHEMES)
+    if not known and stacked_device(executor) is None:
+        raise ExecutorError(unknown("executor", executor, ALLOWED))
+
+
 def width(executor: str, workers: int | None = None) -> int:
     """How many recipes an executor has room for side by side.
 
@@ -105,8 +112,7 @@ def width(executor: str, workers: int | None = None) -> int:
     if executor.startswith(SCHEMES):
         with _client(executor) as client:
             return max(1, len(client.nthreads()))
-    if executor not in ("serial", "processes") and stacked_device(executor) is None:
-        raise ExecutorError(unknown("executor", executor, ALLOWED))
+    require_executor(executor)
     return 1 if executor == "serial" else workers or n_workers()
 
 

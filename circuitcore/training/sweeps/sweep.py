@@ -16,7 +16,14 @@ from circuitcore.training.store.failures import FailureNote
 from circuitcore.training.store.places import steps_done
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
-from circuitcore.training.sweeps.executor import check_device, collect, map_runs, stacked_device, width
+from circuitcore.training.sweeps.executor import (
+    check_device,
+    collect,
+    map_runs,
+    require_executor,
+    stacked_device,
+    width,
+)
 from circuitcore.training.sweeps.together import stacks, train_together
 
 STACKED = "stacked"  # the engine whose recipes may be trained together
@@ -78,9 +85,10 @@ def train_all(
         watch: told what there is to train, then shows a bar; None for silence.
 
     Raises:
-        ExecutorError: runs that failed; the others are finished and kept.
+        ExecutorError: an unknown executor, or runs that failed; the others are finished and kept.
         StoreError: the folder of the runs cannot be made.
     """
+    require_executor(executor)  # a misspelt one even where nothing is left to do
     recipes = list(recipes)
     left, device = unfinished(store, recipes), stacked_device(executor)
     if left:
@@ -158,7 +166,7 @@ def train_stacks(store: RunStore, recipes: Sequence[Recipe], device: str, watch:
     left = unfinished(store, recipes)
     groups = [group for alike in generations(recipes) for group in stacks(alike)]
     groups = [group for group in groups if any(recipe in left for recipe in group)]
-    with _stacks_shown(store, groups, left, device, watch) as report:
+    with _stacks_shown(groups, left, device, watch) as report:
         return collect(recipes, _outcomes(store, recipes, groups, device, report), lambda done: None)
 
 
@@ -187,14 +195,13 @@ def _outcomes(
 
 @contextmanager
 def _stacks_shown(
-    store: RunStore, groups: list[tuple[Recipe, ...]], left: dict[Recipe, int], device: str, watch: Watch | None
+    groups: list[tuple[Recipe, ...]], left: dict[Recipe, int], device: str, watch: Watch | None
 ) -> Iterator[Report]:
     """Say what there is to train; inside, the number of updates just done may be reported, for a bar."""
     if watch is None:
         yield lambda updated: None
         return
-    if watch.say:
-        watch.say(f"Training {len(left)} run(s), {sum(left.values()):,} steps, in {len(groups)} stack(s) on {device}.")
+    watch.say(f"Training {len(left)} run(s), {sum(left.values()):,} steps, in {len(groups)} stack(s) on {device}.")
     total = sum(recipe.n_steps for recipe in left)
     with watch.bar(total=total, initial=total - sum(left.values()), unit="step", desc="training") as bar:
         yield bar.update
@@ -205,9 +212,8 @@ def _shown(
 ) -> AbstractContextManager[None]:
     if watch is None:
         return nullcontext()
-    if watch.say:
-        side = min(width(executor, workers), len(left))
-        watch.say(f"Training {len(left)} run(s), {sum(left.values()):,} steps, on {side} worker(s).")
+    side = min(width(executor, workers), len(left))
+    watch.say(f"Training {len(left)} run(s), {sum(left.values()):,} steps, on {side} worker(s).")
     for recipe in left:
         steps_trail(store, recipe).remove()  # of an attempt that was killed: it goes on from less
     total = sum(recipe.n_steps for recipe in left)

@@ -5,7 +5,7 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.units import NUMBER, Unit, at_least, at_most, share_of
-from retrieval_circuits.associative_memory.design import BEST, SOURCES
+from retrieval_circuits.associative_memory.design import BEST, EXACT_TO, SOURCES
 from retrieval_circuits.associative_memory.published import FIT, LIMIT
 from retrieval_circuits.associative_memory.readings import memories as readings
 from retrieval_circuits.associative_memory.readings.memories import NEARLY_ALL
@@ -126,9 +126,10 @@ TRAINING = (
     Claim(
         id="AM7",
         says=Says(
-            holds="At one width, training at rate 1 recalls all pairs nearly up to the load where no matrix can.",
-            fails="At one width, training at rate 1 leaves room: some matrix recalls all of more pairs.",
-            whether="whether training at rate 1 fills a matrix of one width",
+            holds=f"At width {EXACT_TO}, training at rate 1 recalls all pairs nearly up to the load where no matrix "
+            "can.",
+            fails=f"At width {EXACT_TO}, training at rate 1 leaves room: some matrix recalls all of more pairs.",
+            whether=f"whether training at rate 1 fills a matrix of width {EXACT_TO}",
         ),
         reading=HELD(
             "largest load at which training recalls all pairs, by the largest at which any matrix does,",

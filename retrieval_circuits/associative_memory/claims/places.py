@@ -185,7 +185,8 @@ KILLING = (
         ),
         bound=at_least(0.9, "nine facts of ten"),
         source="source",
-        source_verdict="Supported: transfers to new bijections without training",
+        source_verdict="Supported on bijections, which this is not on: transfers to new ones without training",
+        source_stance="elsewhere",
     ),
     Claim(
         id="AM26",
@@ -295,6 +296,7 @@ OF_BIJECTIONS = (
         ),
         source="source",
         source_verdict="Supported: transfers to new bijections without training",
+        source_stance="by another definition",
     ),
 )
 """Written last, after a pilot of seed 900 over seven sizes: at these two seven tenths, and the next layer a half."""

@@ -1,5 +1,6 @@
 """The table behind each figure of the chapter, with what its caption must say."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 
 from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.results import Results
+from livingpaper.claims.units import RAISED
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.associative_memory.design import (
     ADAM,
@@ -15,10 +17,15 @@ from retrieval_circuits.associative_memory.design import (
     EXPONENT,
     FACTS,
     FEW,
+    FEW_ANSWERS,
+    FEW_S,
     FEW_SHARED,
     HIDDEN_LAYER,
     HIDDEN_RATES,
     LABELS,
+    LARGE_START,
+    MANY_S,
+    MORE_S,
     NARROW,
     RECALL,
     SHARED,
@@ -29,7 +36,7 @@ from retrieval_circuits.associative_memory.design import (
     WAYS,
     ZIPF,
 )
-from retrieval_circuits.associative_memory.measures import OUTPUT_LAYER, WHOLE
+from retrieval_circuits.associative_memory.measures import OUTPUT_LAYER, WHOLE, Facts
 from retrieval_circuits.associative_memory.published import FIT, HIDDEN_FIT, LIMIT, SHARED_FIT, exponents
 from retrieval_circuits.associative_memory.readings.hidden import (
     ends,
@@ -67,8 +74,11 @@ NAMES = {
     ("gd", 3.0): "gradient descent",
 }
 """Ways of training -> what a legend calls them."""
-SEVERAL = (SOURCE_WAY, "32 subjects", "64 subjects", "8 subjects", "4 answers a relation", "larger start")
-"""Ways of learning facts that gradient descent on linear attention predicts."""
+BY_NAME = {way.name: way for way in FACTS}
+SEVERAL = tuple(
+    sorted((SOURCE_WAY, MORE_S, MANY_S, FEW_S, FEW_ANSWERS, LARGE_START), key=lambda name: BY_NAME[name].n_subjects)
+)
+"""Ways of learning facts that gradient descent on linear attention predicts, by the number of subjects."""
 
 
 def sums(results: Results) -> View:
@@ -265,13 +275,25 @@ def stages(results: Results) -> View:
 def times(results: Results) -> View:
     """How long a model guesses among the relation's answers, measured and predicted."""
     table = guessing(results)
-    table = table[table["way"].isin(SEVERAL)].assign(group=lambda shown: shown["way"].astype(str), arm=RECALL)
+    labels = {name: _of_task(BY_NAME[name]) for name in SEVERAL}
+    table = table[table["way"].isin(SEVERAL)].assign(arm=RECALL)
+    table = table.assign(way=table["way"].astype(str), group=table["way"].astype(str).map(labels))
     measured = table.assign(series="measured", value=table["guesses"])
-    theory = table.assign(series="predicted", value=table["group"].map({way: predicted_guess(way) for way in SEVERAL}))
-    both = in_order(pd.concat([measured, theory], ignore_index=True), "group", SEVERAL)
-    rates = {way.name: way.rate for way in FACTS}
-    note = f"Rate {rates[SOURCE_WAY]} in the source's task, {rates['64 subjects']} in the others, which shortens all"
+    theory = table.assign(series="predicted", value=table["way"].map({way: predicted_guess(way) for way in SEVERAL}))
+    both = in_order(pd.concat([measured, theory], ignore_index=True), "group", labels.values())
+    usual = BY_NAME[SOURCE_WAY]
+    start = f"10{f'{math.log10(usual.start):.0f}'.translate(RAISED)}"
+    note = f"S subjects, {usual.n_relations} relations with D answers each, D {usual.n_answers} and start {start} "
+    note += f"if not said. A higher rate shortens all. The source's: S {usual.n_subjects}, rate {usual.rate:g}"
     return View(both[["group", "series", "arm", "init_seed", "value"]], "steps", PROMPTS, BAND, note=note)
+
+
+def _of_task(way: Facts) -> str:
+    """What a row calls a way of learning facts: its subjects, what it has otherwise than the source's, its rate."""
+    usual, words = BY_NAME[SOURCE_WAY], [f"S {way.n_subjects}"]
+    words += [f"D {way.n_answers}"] if way.n_answers != usual.n_answers else []
+    words += [f"start {way.start:g}"] if way.start != usual.start else []
+    return ", ".join([*words, f"rate {way.rate:g}"])
 
 
 def phases(results: Results) -> View:

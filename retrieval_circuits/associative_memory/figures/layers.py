@@ -5,7 +5,14 @@ import pandas as pd
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.associative_memory.design import BIJECTIONS, BIJECTIVE, LAYER_WIDTH, PLACES, TRANSFERS
+from retrieval_circuits.associative_memory.design import (
+    BIJECTIONS,
+    BIJECTIVE,
+    BIJECTIVE_MANY,
+    LAYER_WIDTH,
+    PLACES,
+    TRANSFERS,
+)
 from retrieval_circuits.associative_memory.measures.transfers import LEARNT, LOUDER, MEMORY, UNTRAINED
 
 REMOVED = {"accuracy": "whole", "without_attention": "less attention", "without_mlp": "less MLP"}
@@ -42,20 +49,44 @@ def transferred(results: Results) -> View:
     kinds = {TRANSFERS: "", BIJECTIONS: ", bijections"}
     rows = pd.concat([results.rows(name).assign(kind=words) for name, words in kinds.items()], ignore_index=True)
     sizes = [f"{r} relations, {s} subjects{k}" for s, r, k in rows[["n_subjects", "n_relations", "kind"]].to_numpy()]
-    columns = {"first": "first", "refitted": "refit", "new": "trained", "composed": "sums", "recomposed": "anew"}
+    columns = {"first": "first", "refitted": "refit", "new": "trained"}
+    columns |= {name: name for name in ("composed", "recomposed")}
     rows = rows.assign(panel=sizes, row=rows["rest"].astype(str).map(RESTS_SHOWN))
     means = rows.groupby(["arm", "panel", "row"], observed=True)[list(columns)].mean().reset_index()
     table = means.melt(["arm", "panel", "row"], list(columns), "column")
     table = table.assign(column=table["column"].map(columns))
     table = in_order(in_order(table, "row", RESTS_SHOWN.values()), "panel", dict.fromkeys(sizes))
     table = in_order(table, "column", columns.values())
-    note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels, {BIJECTIVE[2]} for bijections, "
-    note += "where a guess is right in one of as many as subjects. Rows: layers that learnt the first "
+    guesses = " and ".join(f"1/{n_subjects}" for n_subjects, *_ in (BIJECTIVE, BIJECTIVE_MANY))
+    note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels, {BIJECTIVE[2]} for bijections. "
+    note += "Rows: layers that learnt the first "
     note += "facts with embeddings learnt, or frozen, which makes it a memory; raw layers, never trained, one louder. "
     note += "Refit: the first facts by sums of what each answer adds to the first embeddings. New facts by embeddings "
-    note += "that are trained, by such sums (composed), or by sums anew, of embeddings trained anew on the first facts "
-    note += f"(recomposed). Else a guess is right in {CHANCE:g}"
+    note += "that are trained, by such sums (composed), or by sums of embeddings trained anew on the first facts "
+    note += f"(recomposed). Chance: {guesses} for bijections, else {CHANCE:g}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
+
+
+def removal_in_words(kept: View) -> dict[str, str]:
+    """Facts that a layer whose MLP was never trained loses where subjects are taken out of a part: name -> points."""
+    table = kept.published.set_index(["panel", "row", "column"])["value"].sort_index()
+    found = {}
+    for embeddings in ("frozen", "learnt"):
+        shares = table[f"embeddings {embeddings}", WHOLES["attention"]]
+        for part, column in (("attention", "without_attention"), ("mlp", "without_mlp")):
+            lost = shares[REMOVED["accuracy"]] - shares[REMOVED[column]]
+            found[f"raw_{embeddings}_{part}"] = f"{100 * lost:.0f} points"
+    return found
+
+
+def recomposed_in_words(transferred: View) -> dict[str, str]:
+    """New bijections by recomposed embeddings, in front of a memory and of layers never trained: name -> share."""
+    table = transferred.published.set_index(["panel", "row", "column"])["value"].sort_index()
+    found = {}
+    for n_subjects, n_relations, _ in (BIJECTIVE, BIJECTIVE_MANY):
+        shares = table[f"{n_relations} relations, {n_subjects} subjects, bijections"].xs("recomposed", level="column")
+        found |= {f"recomposed_{row}_{n_subjects}": f"{shares[row]:.0%}" for row in ("frozen", "raw", "louder")}
+    return {name: share.replace("%", " %") for name, share in found.items()}
 
 
 LAYER_VIEWS = {view.__name__: view for view in (kept, transferred)}

@@ -32,9 +32,10 @@ CLAIMS = (
     Claim(
         id="BC27",
         says=Says(
-            holds="Nowhere on this map does another order store most pairs of all three.",
-            fails="Somewhere on this map another order stores most pairs of all three as well.",
-            whether="whether another order stores most pairs of all three somewhere on the map",
+            holds=f"With up to {OTHERS_TO:,} rows no other order stores most pairs of all three anywhere on this map.",
+            fails=f"With up to {OTHERS_TO:,} rows another order stores most pairs of all three somewhere on this map.",
+            whether=f"whether with up to {OTHERS_TO:,} rows another order stores most pairs of all three somewhere on "
+            "the map",
         ),
         reading=Reading(
             f"pairs that the worst of three matrices recalls, in the best of the other orders and of the sizes up to "

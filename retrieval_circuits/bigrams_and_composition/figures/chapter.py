@@ -20,9 +20,12 @@ from retrieval_circuits.bigrams_and_composition.design import (
     SAMPLES,
     STAGES,
     STEP_TRIGGERS,
+    STEPS,
     TASK,
     WIDE,
     WITH_ADAM,
+    Params,
+    experiments,
 )
 from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, MLP, ORDERS, RIGHT_ANGLES
 from retrieval_circuits.bigrams_and_composition.published import NOISE
@@ -43,12 +46,15 @@ NO_PROMPTS = "stored pairs"
 GUESS = 1 / (TASK.n_tokens - TASK.n_triggers)
 NAMES = {"W_O2": "W_O2, answers", "W_K2": "W_K2, triggers", "W_K1": "W_K1, previous position"}
 PANELS = {JOINT: "all at once", WITH_ADAM: "all at once, Adam", STAGES: "in stages", REVERSED: "in reversed stages"}
-FEW_PAIRS = f"W_K2 has {STEP_TRIGGERS} pairs alone, one a trigger: its shares are multiples of 1/{STEP_TRIGGERS}"
+FEW_PAIRS = f"W_K2 has only {STEP_TRIGGERS} pairs, one per trigger: its shares are multiples of 1/{STEP_TRIGGERS}"
 CUT = {
     "none": "full network",
-    **{f"{kept:g}": f"MLP, {kept:.0%} of its rank" if kept else "without MLP" for kept in CUTS},
-    "attention": "without W_O2",
+    **{f"{kept:g}": f"MLP, {kept:.0%} of its rank" if kept else "MLP removed" for kept in CUTS},
+    "attention": "W_O2 removed",
 }
+
+
+REMOVED = "Parts are removed when this is measured; all networks were trained with them"
 
 
 def layers(results: Results) -> View:
@@ -126,6 +132,26 @@ def rows_and_channels(results: Results) -> View:
     return View(table[["arm", "panel", "row", "column", "value"]], "share of pairs", NO_PROMPTS, note=note)
 
 
+def on_the_map(by_both: View) -> dict[str, str]:
+    """What the text says of ``rows_and_channels``: name -> share.
+
+    ``others_most`` is the largest mean of the other orders' worst matrix, ``in_order`` the mean of the theorem's order
+    with as many rows and at right angles.
+    """
+    table = by_both.published
+    others = table[table["panel"] == "worst, best other order"]["value"].max()
+    panel, row = table["panel"] == "worst of the three", table["row"] == f"{OTHERS_TO:,} rows"
+    ordered = table[panel & row & (table["column"] == "∞")]["value"].iloc[0]
+    return {name: f"{share:.0%}".replace("%", " %") for name, share in (("others_most", others), ("in_order", ordered))}
+
+
+def steps_in_words(params: Params) -> dict[str, str]:
+    """The setting of single steps: name -> number."""
+    (asked,) = (one.params for one in experiments(params) if one.name == STEPS)
+    found = {"triggers": asked.n_triggers, "outputs": asked.n_tokens - asked.n_triggers, "positions": asked.length - 1}
+    return {f"steps_{name}": f"{count}" for name, count in found.items()} | {"others_to": f"{OTHERS_TO:,}"}
+
+
 def memories(results: Results) -> View:
     """What each matrix recalls through training, in four ways of training two layers."""
     rows = results.rows(LEARNING, way=list(PANELS))
@@ -184,7 +210,7 @@ def noise_first(results: Results) -> View:
     series = {"noise": "noise token", "context": "answer of the context"}
     table = rows.melt(["panel", "arm", "init_seed", "step"], list(series), "series")
     table = in_order(table.assign(series=table["series"].map(series)), "panel", panels.values())
-    note = f"Rows without noise; in training it takes {NOISE:.0%} of the places after a trigger"
+    note = f"Rows without noise; in training it takes {NOISE:.0%} of the places after a trigger. {REMOVED}"
     table = table[["panel", "series", "step", "arm", "init_seed", "value"]]
     return View(table, "probability", PROMPTS, BAND, note=note)
 
@@ -197,7 +223,7 @@ def cuts(results: Results) -> View:
     table = in_order(table, "group", CUT.values())
     return View(
         table[["group", "arm", "init_seed", "value"]], "share of scored positions", PROMPTS, BAND,
-        note="Rows without noise",
+        note=f"Rows without noise. {REMOVED}",
     )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ four hops alone taught nothing, that stages forget, and, of one network, that wo
 before the query looks at them. Of seed 900 and the published sizes, powers of two taught one hop and two, and four
 layers one to three. No network of an arm had been trained when this was last changed. After that one more pilot was
 taken apart, three layers of width 48 that answer three hops: its query fetched two hops at once from the words of the
-second permutation, in layer 2, and made the third itself. That speaks against KF14 and KF15, which stand as written.
+second permutation, in its second layer, and made the third itself. That speaks against KF14 and KF15, which stand as
+written.
 
 KF4 to KF7 first stood here with other words and other networks, of which none was trained. As they stand now, KF17 with
 them, they were written before any network taught in turn was trained but a pilot's, before four hops alone with four
@@ -18,6 +19,9 @@ end.
 KF18 to KF20, on turns that keep easier questions in, were written before any network was trained so, with the bounds of
 their neighbours; and so was the rule that networks from seed 11 on have hidden permutations of their own, which then
 are what was drawn.
+
+KF6 and KF20 got a control afterwards, when they had been judged without it, and refuted: in most networks four hops
+come in neither way, which had counted as no sooner.
 
 KF21 to KF24, on turns with fewer layers than hops, were written before any network was trained so, with the readings
 and bounds of their neighbours (KF10, KF5, KF11, KF20). Their first twelve networks left KF21 and KF24 open; ten more

@@ -21,8 +21,9 @@ ORDER = (
     Claim(
         id="KF8",
         says=Says(
-            holds="In a mixture one hop is learnt first, and two hops later.",
-            fails="In a mixture two hops are learnt as soon as one.",
+            holds="In a mixture networks of three layers answer one hop first, and two hops at least "
+            f"{2 * STEPS_AN_EPOCH} steps later, on average.",
+            fails="In a mixture networks of three layers answer two hops {effect} after one, on average.",
             whether="whether one hop is learnt before two",
         ),
         reading=Reading(
@@ -51,7 +52,8 @@ DEPTH = (
         says=Says(
             holds="Three layers do not learn four hops, for which doubling would be enough.",
             fails="Three layers learn four hops, as doubling allows.",
-            whether="whether three layers get no more than half of four hops right, on average",
+            whether="whether three layers that have learnt three hops get no more than half of four hops right, on "
+            "average",
         ),
         reading=final_score(THREE, 4, "four hops"),
         bound=HALF_WAY,
@@ -89,14 +91,14 @@ LAYERS = (
             whether="whether words of the second permutation hold two hops after one layer",
         ),
         reading=held(
-            "answers as if the second permutation's words held two hops after layer 1,",
+            "answers as if the second permutation's words held two hops after one layer,",
             *(FOLLOWED, MAPS, 3, 1), variable="maps_2", edit="hops_2",
         ),
         bound=IS_HELD,
         controls=(
             Control(
                 reading=held(
-                    "the same before layer 1", FOLLOWED, MAPS, 3, 0, variable="maps_2", edit="hops_2"
+                    "the same before the first layer", FOLLOWED, MAPS, 3, 0, variable="maps_2", edit="hops_2"
                 ),
                 bound=NOT_HELD,
             ),
@@ -110,14 +112,14 @@ LAYERS = (
             whether="whether words of the third permutation hold three hops after two layers",
         ),
         reading=held(
-            "answers as if the third permutation's words held three hops after layer 2,",
+            "answers as if the third permutation's words held three hops after two layers,",
             *(FOLLOWED, MAPS, 3, 2), variable="maps_3", edit="hops_3",
         ),
         bound=IS_HELD,
         controls=(
             Control(
                 reading=held(
-                    "the same after layer 1", FOLLOWED, MAPS, 3, 1, variable="maps_3", edit="hops_3"
+                    "the same after one layer", FOLLOWED, MAPS, 3, 1, variable="maps_3", edit="hops_3"
                 ),
                 bound=NOT_HELD,
             ),
@@ -131,14 +133,15 @@ LAYERS = (
             whether="whether the query still holds its start before the last layer",
         ),
         reading=held(
-            "answers from the source row's start, the query's stream replaced after layer 2,",
+            "answers from the source row's start, the query's stream replaced after two layers,",
             FOLLOWED, QUERY, 3, 2, variable="x_0",
         ),
         bound=IS_HELD,
         controls=(
             Control(
                 reading=Reading(
-                    "larger share of answers from one and from two hops, the query's stream replaced before layer 1,",
+                    "larger share of answers from one and from two hops, the query's stream replaced before the first "
+                    "layer,",
                     PAIRS,
                     best_of(
                         readings.holds(FOLLOWED, QUERY, 3, 0, variable="x_1"),
@@ -158,14 +161,14 @@ LAYERS = (
             whether="whether words of the third permutation hold hops two and three after one layer",
         ),
         reading=held(
-            "answers as if the third permutation's words held hops two and three after layer 1,",
+            "answers as if the third permutation's words held hops two and three after one layer,",
             *(FOLLOWED, MAPS, 3, 1), variable="maps_3", edit="hops_2",
         ),
         bound=NOT_HELD,
         controls=(
             Control(
                 reading=held(
-                    "answers as if the third permutation's words held their own hop after layer 1,",
+                    "answers as if the third permutation's words held their own hop after one layer,",
                     *(FOLLOWED, MAPS, 3, 1), variable="maps_3", edit="hops_1",
                 ),
                 bound=IS_HELD,

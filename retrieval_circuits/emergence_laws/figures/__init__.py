@@ -4,11 +4,23 @@ from retrieval_circuits.emergence_laws.figures.appendix import APPENDIX_VIEWS
 from retrieval_circuits.emergence_laws.figures.chapter import (
     CHAPTER_VIEWS,
     TELLINGS,
+    change_in_words,
+    channel_powers_in_words,
+    fitted_in_words,
     powers_in_words,
     settings_in_words,
     spread_in_words,
 )
 
-__all__ = ["TELLINGS", "VIEWS", "powers_in_words", "settings_in_words", "spread_in_words"]
+__all__ = [
+    "TELLINGS",
+    "VIEWS",
+    "change_in_words",
+    "channel_powers_in_words",
+    "fitted_in_words",
+    "powers_in_words",
+    "settings_in_words",
+    "spread_in_words",
+]
 
 VIEWS = CHAPTER_VIEWS | APPENDIX_VIEWS

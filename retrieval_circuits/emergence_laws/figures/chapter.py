@@ -1,10 +1,16 @@
 """The table behind each figure of the chapter, with what its caption must say."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
+from circuitcore.emergence import powers
+from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.results import Results
+from livingpaper.claims.units import NUMBER
 from livingpaper.claims.view import View
+from retrieval_circuits.bigrams_and_composition.design import TASK as BIGRAMS
 from retrieval_circuits.design import BAND
 from retrieval_circuits.emergence_laws.design import (
     AXES,
@@ -47,8 +53,10 @@ from retrieval_circuits.emergence_laws.readings import (
 WAIT = "steps until the answer comes"
 ROWS = "rows held out"
 SERIES = {PAIRS: "pairs", SEQUENCE: "a sequence"}
-LAWS = {(CONTEXT, SQUARE): "square of the context", (CONTEXT, ROOT): "batch and context, in tokens",
-        (BATCH, ROOT): "batch and context, in tokens"}  # fmt: skip
+SQUARED, ROOTED = "power 2", "power −1/2, the law in tokens"
+LAWS = {(CONTEXT, SQUARE): SQUARED, (CONTEXT, ROOT): ROOTED, (BATCH, ROOT): ROOTED}
+QUARTER = dict(AXES[REPEATED][0])[REPEATED]
+"""The least share of repeated rows that was tried."""
 
 
 def lengths(results: Results) -> View:
@@ -94,19 +102,21 @@ def _by_power(results: Results, words: str, axis: str, *others: str, shapes: tup
     return View(table.assign(axis=words), WAIT, ROWS, note=f"{note}. {_cut(networks)}")
 
 
+OF_HEADS = {HEADS: "{} heads", CHANNELS: "{} channels a head"}
+
+
 def heads(results: Results) -> View:
     """The wait by the number of heads and by the channels a head."""
-    names = {HEADS: "head", CHANNELS: "channel"}
-    groups = {
-        (axis, value): f"{value} {name}{'s' * (value > 1)}{' a head' * (axis == CHANNELS)}"
-        for axis, name in names.items() for value in _values(axis)
-    }  # fmt: skip
-    return _groups(results, groups)
+    groups = {(axis, value): words.format(value) for axis, words in OF_HEADS.items() for value in _values(axis)}
+    return _groups(results, groups | {(HEADS, 1): "1 head"})
+
+
+REPEATED_ROWS = "{:.0%} repeated"
 
 
 def repeats(results: Results) -> View:
     """The wait by the share of rows that are repeated."""
-    return _groups(results, {(REPEATED, value): f"{value:.0%} repeated" for value in _values(REPEATED)})
+    return _groups(results, {(REPEATED, value): REPEATED_ROWS.format(value) for value in _values(REPEATED)})
 
 
 def tying(results: Results) -> View:
@@ -163,11 +173,59 @@ def powers_in_words(view: View) -> dict[str, str]:
     """From each point to the next, the power with which the mean wait goes, by task: name -> words."""
     found = {}
     for shape in _shown(view):
-        means = np.log(_times(view, shape)).groupby(level="x").mean()
-        powers = np.diff(means.to_numpy()) / np.diff(np.log(means.index.to_numpy(float)))
-        *most, last = (f"{power:.1f}".replace("-", "−") for power in powers)
-        found[f"laws_powers_{shape}"] = f"{', '.join(most)} and {last}"
+        found[f"laws_powers_{shape}"] = _steps_in_words(np.log(_times(view, shape)).groupby(level="x").mean())
     return found
+
+
+def channel_powers_in_words(heads: View) -> dict[str, str]:
+    """The same from each number of channels a head to the next."""
+    names = {OF_HEADS[CHANNELS].format(value): value for value in _values(CHANNELS)}
+    found = {}
+    for shape in SHAPES:
+        table = np.log(_by_seed(heads, shape, "group")[list(names)].rename(columns=names))
+        found[f"laws_channel_powers_{shape}"] = _steps_in_words(table.mean())
+    return found
+
+
+def _steps_in_words(means: pd.Series) -> str:
+    """Slopes from point to point of logarithms of waits, by what they are a power of."""
+    slopes = np.diff(means.to_numpy()) / np.diff(np.log(means.index.to_numpy(float)))
+    *most, last = (f"{slope:.1f}".replace("-", "−") for slope in slopes)
+    return f"{', '.join(most)} and {last}"
+
+
+def fitted_in_words(view: View) -> dict[str, str]:
+    """The power with which the wait goes over all points, fitted seed by seed, with its interval: name -> words."""
+    found = {}
+    for shape in _shown(view):
+        interval = mean_interval(powers(_by_seed(view, shape, "x")))
+        found[f"laws_fitted_{shape}"] = NUMBER.estimate(interval.mean, interval.low, interval.high)
+    return found
+
+
+def change_in_words(repeats: View, share: float = QUARTER) -> dict[str, str]:
+    """Where a share of rows is repeated: by how much the wait is longer or shorter, in the geometric mean.
+
+    And how many networks wait less than without repeats; name -> words, by task.
+    """
+    found = {}
+    for shape in SHAPES:
+        table = np.log(_by_seed(repeats, shape, "group"))
+        longer = table[REPEATED_ROWS.format(share)] - table[REPEATED_ROWS.format(0)]
+        interval = mean_interval(longer)
+        low, high = sorted(abs(math.expm1(end)) for end in (interval.low, interval.high))
+        way = "less" if interval.mean < 0 else "longer"
+        found[f"laws_change_{shape}"] = f"{abs(math.expm1(interval.mean)):.0%} {way} [{low:.0%}, {high:.0%}]"
+        found[f"laws_shorter_{shape}"] = f"{(longer < 0).sum()} of {len(longer)}"
+    return {name: words.replace("%", " %") for name, words in found.items()}
+
+
+def _by_seed(view: View, shape: str, column: str) -> pd.DataFrame:
+    """Published waits of a task, a row a seed, a column a value of ``column``."""
+    table = view.published
+    task = "panel" if "panel" in table else "series"
+    table = table[(table[task] == SERIES[shape]) & table["init_seed"].notna()]
+    return table.pivot(index="init_seed", columns=column, values="value")
 
 
 TELLINGS = tuple(dict(change)[TIMES] for change in AXES[TIMES])
@@ -202,7 +260,8 @@ def settings_in_words(params: Params) -> dict[str, str]:
     asked = experiments(params)[0].params
     words = {"n_queries": asked.n_queries, "n_layers": asked.n_layers, "pool": asked.pool, "cap": asked.cap,
              "n_heads": MIDDLE.heads, "width": MIDDLE.width, "n_pairs": MIDDLE.n_pairs, "batch": MIDDLE.batch,
-             "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap, "at_most": TELLINGS[-1]}  # fmt: skip
+             "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap, "at_most": TELLINGS[-1],
+             "followed_every": FOLLOWED_EVERY, "bigrams_every": BIGRAMS.every}  # fmt: skip
     return {f"laws_{name}": f"{value:,}" for name, value in words.items()}
 
 

@@ -146,9 +146,16 @@ def test_the_interval_of_ten_seeds_of_one_set_and_of_25_more_sets_covers(between
     assert np.mean(inside) == pytest.approx(0.95, abs=0.015)
 
 
-def test_seeds_that_share_data_sets_which_are_not_kept_predict_nothing():
-    found = predicted(data_sets(PUBLISHED, [value + 0.01 for value in PUBLISHED], PUBLISHED), [0.93])
-    assert found.interval is None and "which of the published seeds share a data set was not kept" in found.sentence
+def test_seeds_of_data_sets_predict_about_the_effect_of_the_claim():
+    values = data_sets(PUBLISHED, [0.5], [0.6, 0.7])
+    before, now = both(values.sample(frac=1, random_state=0), [0.93])
+    found, wanted = predict(before, now), prediction_interval(values, sets=values.index.get_level_values(0).to_list())
+    assert found.interval == (pytest.approx(wanted.low), pytest.approx(wanted.high))
+    assert wanted.mean == pytest.approx(before.estimate.effect) and abs(wanted.mean - values.mean()) > 0.1
+    kept = from_json(to_json([before], samples=True))[0]
+    assert predict(kept, now) == found
+    slim = from_json(to_json([before]))[0]
+    assert "were not kept" in predict(slim, now).sentence
 
 
 def test_the_page_of_a_rerun_says_it_and_the_books_page_does_not():

@@ -24,8 +24,9 @@ class Oracle(Network):
     """A network that says what a posterior says; the answers come from the rows it is asked."""
 
     def __init__(self, posterior):
-        super().__init__(model(5, 8, 1, 4), {})
-        object.__setattr__(self, "posterior", posterior)
+        # It has no weights, so that it is not made as a network is.
+        for name, value in {"config": model(5, 8, 1, 4), "weights": {}, "kept": {}, "posterior": posterior}.items():
+            object.__setattr__(self, name, value)
 
     def run(self, batch, record=()):
         p = self.posterior(batch)

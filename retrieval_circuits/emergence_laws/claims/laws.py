@@ -1,11 +1,11 @@
-"""Claims on laws of waiting, each on both tasks, and on the order of parts; ``design`` says after which pilots."""
+"""Claims on laws of waiting, each on both tasks, and on the order of parts in induction heads."""
 
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Reading, Values, at_end
+from livingpaper.claims.reading import SEED_DRAWS, Reading, Values
 from livingpaper.claims.rules import OnAverage, Rule, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Bound, Unit, at_least, at_most, share_of
 from livingpaper.claims.verdict import Stance
@@ -18,9 +18,6 @@ from retrieval_circuits.emergence_laws.design import (
     HALF,
     HEADS,
     PAIRS,
-    PERMUTATION,
-    PERMUTATION_AGAIN,
-    RECALLED_EVERY,
     REPEATED,
     SEQUENCE,
     SHAPES,
@@ -30,7 +27,7 @@ from retrieval_circuits.emergence_laws.design import (
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
 
-NETWORKS, QUERIES, PROBES, ROWS = (share_of(of) for of in ("networks", "queries", "probes", "rows"))
+NETWORKS, QUERIES = (share_of(of) for of in ("networks", "queries"))
 NEARLY_ALL = at_least(0.9, "a wait that is cut off at the cap is too short")
 ON = {PAIRS: "on pairs", SEQUENCE: "on sequences"}
 NAMES = {CONTEXT: "the context's length", BATCH: "the rows a batch", HEADS: "the number of heads",
@@ -48,6 +45,7 @@ class Asked(NamedTuple):
         control: task -> what must hold besides; none where nothing could spoil it.
         said: what the published study concluded; "" for a claim of ours.
         stance: what that is to these networks, as a claim's ``source_stance``.
+        draws: what one number of the reading is of, as a reading's ``draws``.
     """
 
     holds: str
@@ -61,6 +59,7 @@ class Asked(NamedTuple):
     control: Callable[[str], Control] | None = None
     said: str = ""
     stance: Stance = "claimed"
+    draws: str = SEED_DRAWS
 
     def of(self, identity: str, shape: str) -> Claim:
         """The claim on one task."""
@@ -70,7 +69,7 @@ class Asked(NamedTuple):
         return Claim(
             id=identity,
             says=Says(holds=holds, fails=fails, whether=whether),
-            reading=Reading(reads, self.unit, self.values(shape)),
+            reading=Reading(reads, self.unit, self.values(shape), draws=self.draws),
             rule=self.rule,
             bound=self.bound,
             controls=() if self.control is None else (self.control(shape),),
@@ -154,7 +153,10 @@ ROOTED = near(
     BATCH,
     ROOT,
     at_most(0.25, "nearer to one half than to none or one"),
-    ("falls nearly as the square root of the rows a batch", "with the square root of the rows a batch"),
+    (
+        "falls with the rows a batch, by a fitted power nearer to minus one half than to none or minus one,",
+        "with the square root of the rows a batch",
+    ),
     "Fitted to language models",
 )._replace(stance="elsewhere")
 AGAIN = Asked(
@@ -166,6 +168,7 @@ AGAIN = Asked(
     at_most(math.log(0.9), "a tenth sooner"),
     control=arrive(REPEATED),
     said="Supported",
+    stance="by another definition",
 )
 JUST_RIGHT = Asked(
     "There is a width that is just right {on}: narrower and wider networks wait longer.",
@@ -175,6 +178,7 @@ JUST_RIGHT = Asked(
     readings.just_right,
     at_least(math.log(1.25), "a quarter longer; the shortest of four is short by luck, too"),
     said="Supported: of its widths the middle ones learn in fewer than 1,000 steps",
+    stance="elsewhere",
 )
 MORE_HEADS = on_average(
     HEADS,
@@ -194,7 +198,7 @@ MORE_CHANNELS = on_average(
         "whether more channels a head leave the wait as it is",
     ),
     "Diminishing returns past a smallest number of channels",
-)
+)._replace(stance="by another definition")
 A_LOTTERY = Asked(
     "In the middle the wait is a lottery {on}: of two seeds one waits a quarter longer, on average.",
     "In the middle the wait is hardly a lottery {on}: two seeds are less than a quarter apart, on average.",
@@ -203,6 +207,8 @@ A_LOTTERY = Asked(
     readings.apart,
     at_least(math.log(1.25), "a quarter longer"),
     said="Supported: the wait is random over seeds",
+    stance="elsewhere",
+    draws="pairs of seeds",
 )
 OF_WEIGHTS = Asked(
     "Initial weights scatter the wait by a twentieth more than which rows are drawn does {on}.",
@@ -232,6 +238,7 @@ COPYING_FIRST = Asked(
     unit=STEPS,
     control=learnt,
     said="Supported on bigrams, in a figure",
+    stance="elsewhere",
 )
 BEFORE_LAST = Asked(
     "The look to the word before forms last {on}.",
@@ -243,6 +250,11 @@ BEFORE_LAST = Asked(
     unit=STEPS,
     control=learnt,
     said="Supported on bigrams, in a figure",
+    stance="elsewhere",
+)
+LAST_BY_LESS = BEFORE_LAST._replace(
+    fails="The look to the word before forms last {on}, but by less than fifty steps: {{effect}}, on average.",
+    stance="by another definition",
 )
 TOLD_AGAIN = on_average(
     TIMES,
@@ -254,65 +266,7 @@ TOLD_AGAIN = on_average(
     ),
     said="",
 )
-
-
-def in_permutations(identity: str, words: tuple[str, str], values: Values, *more: Control, arm: str) -> Claim:
-    """A claim of ours on the order of two parts of permutation recall, suggested by that on bigrams.
-
-    Args:
-        identity: of the claim.
-        words: what comes first, and what later.
-        values: of the reading.
-        more: controls beside the one on recall.
-        arm: whose networks they are of.
-    """
-    first, later = words
-    return Claim(
-        id=identity,
-        says=Says(
-            holds=f"In permutation recall {first} {RECALLED_EVERY} steps before {later} on average.",
-            fails=f"In permutation recall it is not so that {first} {RECALLED_EVERY} steps before {later} on average.",
-            whether=f"whether in permutation recall {first} {RECALLED_EVERY} steps before {later} on average",
-        ),
-        reading=Reading(f"time from when {first} to when {later},", STEPS, values),
-        bound=at_least(RECALLED_EVERY, f"one measurement: {RECALLED_EVERY} steps"),
-        controls=(
-            Control(
-                reading=Reading("final recall of networks of permutation recall,", PROBES, at_end("recall", arm)),
-                bound=at_least(0.9, "they must have learnt it"),
-            ),
-            *more,
-        ),
-    )
-
-
-MOVES, RECALLED = "a y that is seen moves its own logit", "its y is recalled"
-ATTENDS, PICKED = "one head attends to the x asked for", "a head picks the x asked for among all x"
-PICKS_AT_END = Control(
-    reading=Reading(
-        "final share of rows in which the best head looks to the x asked for more than to any other x,",
-        ROWS,
-        readings.looks_at_end(PERMUTATION_AGAIN, readings.PICKS),
-    ),
-    bound=at_least(0.5, "twice what chance gives: the look must have formed"),
-)
-PERMUTATIONS = (
-    in_permutations(
-        "EL26", (MOVES, ATTENDS), readings.told_first(PERMUTATION, readings.FINDS), arm=PERMUTATION
-    ),
-    in_permutations(
-        "EL27", (ATTENDS, RECALLED), readings.recalled_last(PERMUTATION, readings.FINDS), arm=PERMUTATION
-    ),
-    in_permutations(
-        "EL28", (MOVES, PICKED), readings.told_first(PERMUTATION_AGAIN, readings.PICKS), PICKS_AT_END,
-        arm=PERMUTATION_AGAIN,
-    ),
-    in_permutations(
-        "EL29", (PICKED, RECALLED), readings.recalled_last(PERMUTATION_AGAIN, readings.PICKS), PICKS_AT_END,
-        arm=PERMUTATION_AGAIN,
-    ),
-)  # fmt: skip
-CLAIMS = (
+LAWS = (
     *SQUARED.on_both("EL1", "EL2"),
     *IN_TOKENS.on_both("EL3", "EL4"),
     *ROOTED.on_both("EL5", "EL6"),
@@ -324,7 +278,7 @@ CLAIMS = (
     *OF_WEIGHTS.on_both("EL17", "EL18"),
     *WHEN_TIED.on_both("EL19", "EL20"),
     *COPYING_FIRST.on_both("EL21", "EL22"),
-    *BEFORE_LAST.on_both("EL23", "EL24"),
+    BEFORE_LAST.of("EL23", PAIRS),
+    LAST_BY_LESS.of("EL24", SEQUENCE),
     TOLD_AGAIN.of("EL25", PAIRS),
-    *PERMUTATIONS,
 )
