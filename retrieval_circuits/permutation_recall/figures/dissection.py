@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, in_order
+from livingpaper.claims.view import View, in_order, on_data_sets
 from retrieval_circuits.bounds import LEADS_BY
 from retrieval_circuits.design import BAND
-from retrieval_circuits.permutation_recall.design import TASK_2
+from retrieval_circuits.permutation_recall.design import TASK_2, split_of
 from retrieval_circuits.permutation_recall.measures.ffn import NEEDED
 from retrieval_circuits.permutation_recall.readings import parts
 from retrieval_circuits.permutation_recall.readings.models import AMONG_SHOWN, TWO
@@ -197,7 +197,7 @@ def _under(results: Results, metric: str, site: str, edits: list[str]) -> pd.Dat
 
 def _seeds(table: pd.DataFrame, unit: str, chance: float | None = None, note: str = "") -> View:
     kept = [name for name in ("group", "series", "init_seed", "value") if name in table]
-    return View(table[kept], unit, PROBES, BAND, chance, note)
+    return on_data_sets(View(table[kept], unit, PROBES, BAND, chance, note), split_of)
 
 
 VIEWS = {

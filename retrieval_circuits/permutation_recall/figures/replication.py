@@ -5,7 +5,7 @@ import pandas as pd
 from circuitcore.tasks import make_task
 from circuitcore.tasks.permutation_posterior import loss_levels
 from livingpaper.claims.results import Results, with_epochs
-from livingpaper.claims.view import View, in_order
+from livingpaper.claims.view import View, in_order, on_data_sets
 from livingpaper.figures.circuit import percent
 from retrieval_circuits.design import BAND
 from retrieval_circuits.permutation_recall.design import (
@@ -18,6 +18,7 @@ from retrieval_circuits.permutation_recall.design import (
     RATIOS,
     REPEATED,
     SOURCE_SPLIT,
+    split_of,
 )
 from retrieval_circuits.permutation_recall.figures.dissection import GUESS
 from retrieval_circuits.permutation_recall.published import (
@@ -172,10 +173,9 @@ def skills(results: Results) -> View:
         for metric, series in SKILLS.items()
     ]
     table = in_order(pd.concat(found, ignore_index=True), "series", SKILLS.values())
-    return View(
-        table[["series", "epoch", "init_seed", "value"]], "share of answers", "probes of held-out permutations", BAND,
-        AMONG_SHOWN, f"{GUESS}.",
-    )  # fmt: skip
+    columns = ["series", "epoch", "init_seed", "value"]
+    rows, note = "probes of held-out permutations", f"{GUESS}."
+    return on_data_sets(View(table[columns], "share of answers", rows, BAND, AMONG_SHOWN, note), split_of)
 
 
 def elimination(results: Results) -> View:
