@@ -52,6 +52,7 @@ def synced(descriptor) -> None:
 
 os.fsync = synced
 
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A folder that commands take for a checkout of the book, from inside it; without it they would go to this one."""

@@ -216,11 +216,10 @@ def edited_site(edit: Edit) -> Site:
 def _shape(key: str, like: Cache) -> tuple[int, ...]:
     """The site's own shape, without the checkpoint axis."""
     name, _, layer = key.partition(".")
-    last = max((int(one.partition(".")[2]) for one in like), default=-1)
-    if not 0 <= int(layer) <= last and like:
-        raise ValueError(f"{name}.{layer}: no layer {layer}; there are clean values of layers up to {last}")
+    layers = [int(of) for of in (one.partition(".")[2] for one in like) if of]
     if key not in like:
-        raise ValueError(f"no clean value of {key!r} to edit: record it first (given: {', '.join(sorted(like))})")
+        known = f"there are clean values of layers up to {max(layers)}" if layers else "there are no clean values"
+        raise ValueError(f"no clean value of {key!r}: no layer {layer}, or it must be recorded first; {known}")
     return tuple(like[key].shape[-site_rank(name) :])
 
 

@@ -218,7 +218,8 @@ def _check_stages(stages: tuple[Stage, ...], task: Task) -> None:
         fits = is_count(stage.fresh, 0, MAX_FRESH_ROWS)
         require(fits, "stages.fresh", stage.fresh, f"an integer >= 0, at most {MAX_FRESH_ROWS:,}")
         can_draw = not stage.fresh or type(task).make_rows is not Task.make_rows
-        require(can_draw, "stages.fresh", stage.fresh, f"0, since task {task.name!r} draws no fresh rows")
+        old = "; its method draw must be called make_rows" if type(task).draw is not Task.draw else ""
+        require(can_draw, "stages.fresh", stage.fresh, f"0, since task {task.name!r} draws no fresh rows{old}")
         one = not stage.fresh or len(stage.splits) == 1
         require(one, "stages.splits", stage.splits, "one split, where each epoch draws fresh rows")
     total = sum(stage.epochs for stage in stages)

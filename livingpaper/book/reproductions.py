@@ -139,7 +139,8 @@ def as_table(published: Path, titles: Mapping[str, str], n_runs: Mapping[str, in
     Args:
         published: the folder.
         titles: study -> its words, in the order of the rows.
-        n_runs: study -> how many runs its chapter stands on now; those that came since a record are newer.
+        n_runs: study -> how many runs its chapter stands on now; those that came since a record are newer. Of
+            one that is not named, those of the record.
 
     Raises:
         StoreError, ContentsError: a record is not what was published.
@@ -147,6 +148,7 @@ def as_table(published: Path, titles: Mapping[str, str], n_runs: Mapping[str, in
     kept = {name: read_record(published, f"{FOLDER}/{name}") for name in titles}
     found = {name: Reproduction.of(fields) for name, fields in kept.items() if fields}
     n_claims = {name: len(verdicts_in(published, name)) for name in found}
+    n_runs = {name: n_runs.get(name, record.published or record.runs) for name, record in found.items()}
     rows = [_row(record, titles[name], n_claims[name], n_runs[name]) for name, record in found.items()]
     if not rows:
         return NONE_YET

@@ -92,7 +92,7 @@ def add_numbers(app: Sphinx, config: Config) -> None:
         numbers["published_root"] = listed.root[:12]
         names = in_book_order(Path(app.srcdir), studies.names())
         titles = {name: title_of(Path(app.srcdir), name) for name in names}
-        n_runs = {name: int(numbers.get(f"{name}_n_runs", 0)) for name in names}
+        n_runs = {name: int(numbers[key]) for name in names if (key := f"{name}_n_runs") in numbers}
         numbers["reproduced"] = reproductions.as_table(Path(app.srcdir, "published"), titles, n_runs)
     config.myst_substitutions = {name: str(total) for name, total in totals.items()} | numbers
 

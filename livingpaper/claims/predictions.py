@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from circuitcore.emergence.seeds import prediction_interval
-from livingpaper.claims.rules import OnAverage
+from livingpaper.claims.rules import OnAverage, OverPairs
 from livingpaper.claims.verdict import Verdict
 
 LEVEL = 0.95
@@ -30,13 +30,13 @@ def predict(published: Verdict, rerun: Verdict) -> Prediction:
 
     The interval is mean -+ t s sqrt(1/m + 1/n) for the mean of the rerun's m seeds, cut to what is possible. Where the
     published seeds come from several data sets, it is about the mean of their means, as the claim's effect is, and as
-    wide as seeds scatter between sets and within (``prediction_interval``).
+    wide as seeds scatter between sets and within (``prediction_interval``); then m counts the rerun's data sets.
     """
     reason = _why_not(published, rerun)
     if reason:
         return Prediction(interval=None, inside=None, sentence=f"No prediction interval: {reason}.")
     before, now, unit = published.estimate, rerun.estimate, published.claim.asked.unit
-    found = prediction_interval(before.values, now.n, LEVEL, before.sets if before.of_sets else ())
+    found = prediction_interval(before.values, now.n_draws, LEVEL, before.sets if before.of_sets else ())
     low, high = unit.cut(found.low, found.high)
     # The last bits of a mean depend on the order of its terms.
     slack = 1e-9 * max(1.0, abs(low), abs(high))
@@ -73,6 +73,8 @@ def _why_not(published: Verdict, rerun: Verdict) -> str:
     before, now = published.estimate, rerun.estimate
     if before is None or now is None:
         return f"not checked on {'the published runs' if before is None else 'your runs'}"
+    if published.claim.asked.rule == OverPairs.name:
+        return "the effect is a mean over pairs of seeds, of which a seed of its own has none"
     if published.claim.asked.rule != OnAverage.name:
         return "the effect is a share or a count, not a mean of one value for each seed"
     if before.n < 2:

@@ -65,6 +65,11 @@ class View:
         return tuple(sorted(int(seed) for seed in self.table["init_seed"].dropna().unique()))
 
     @property
+    def n_sets(self) -> int:
+        """Number of distinct data sets behind them; one where the view does not say that there are several."""
+        return 1 if self.set_of is None else len({self.set_of(seed) for seed in self.seeds})
+
+    @property
     def n_seeds(self) -> int:
         """Number of distinct init seeds in the table (0 when no row comes from a training run)."""
         return len(self.seeds)
@@ -72,7 +77,7 @@ class View:
 
 def on_data_sets(view: View, set_of: Callable[[int], int]) -> View:
     """The same view of networks that were trained on several data sets, which then are what was drawn."""
-    return replace(view, set_of=set_of, band=view.band.replace("over seeds", "over data sets"))
+    return replace(view, set_of=set_of)
 
 
 def in_order(table: pd.DataFrame, column: str, order: Iterable[object]) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import re
 import pandas as pd
 
 from livingpaper.claims.view import View
-from livingpaper.figures.rows import MIN_SEEDS
+from livingpaper.figures.rows import MIN_SEEDS, MIN_SETS
 from livingpaper.figures.style import ORIGIN_LABELS
 
 LEVEL = 0.95
@@ -17,9 +17,10 @@ def facts(view: View) -> list[str]:
     """Sentences in plain text, in the order a caption prints them."""
     sentences = [_seeds_sentence(view)] if view.n_seeds else []
     counts = _seeds_by_origin(view)
-    if view.band and _has_means(view.table) and any(n >= MIN_SEEDS for n, _ in counts):
-        sentences.append(f"Intervals: {view.band.rstrip('.')}.")
-    few = [(n, words) for n, words in counts if n < MIN_SEEDS]
+    enough = [_are_enough(view, words) for _, words in counts]
+    if view.band and _has_means(view.table) and any(enough):
+        sentences.append(f"Intervals: {_band(view)}.")
+    few = [of for of, many in zip(counts, enough, strict=True) if not many]
     if few:
         n, words = min(few)
         several = len(counts) > 1 and len(few) == 1
@@ -54,6 +55,20 @@ def few_seeds(n: int) -> str:
         f"With n = {n} no interval is drawn: this shows what can happen, not how often. Whatever {agree} "
         f"{'shows' if n == 1 else 'agree on'} may still hold in as few as {100 * share:.0f} % of seeds (95 % bound)."
     )
+
+
+def _band(view: View) -> str:
+    """What the intervals are; of seeds that share data sets, over which of both."""
+    band = view.band.rstrip(".")
+    return band if view.n_sets <= 1 else band.replace("over seeds", "over data sets (over seeds that all share one)")
+
+
+def _are_enough(view: View, origin: str) -> bool:
+    """Whether there is an interval for all the seeds of an origin, "" where there is but one."""
+    rows = view.table[view.table["origin"].map(ORIGIN_LABELS) == origin] if origin else view.table
+    seeds = rows["init_seed"].dropna().unique()
+    n_sets = 1 if view.set_of is None else len({view.set_of(int(seed)) for seed in seeds})
+    return n_sets >= MIN_SETS if n_sets > 1 else len(seeds) >= MIN_SEEDS
 
 
 def _seeds_by_origin(view: View) -> list[tuple[int, str]]:

@@ -91,9 +91,9 @@ def still(spec: dict[str, Any]) -> Still:
     quiet["config"] = {**spec.get("config", {}), "aria": False, "font": STILL_FONT}
     svg = vl_convert.vegalite_to_svg(quiet, vl_version=vega.version())
     width, height = (math.ceil(float(side)) for side in re.search(r'width="([\d.]+)" height="([\d.]+)"', svg).groups())
-    # Digits beyond a tenth of a pixel are noise that doubles the size.
+    # Digits beyond a tenth of a pixel are noise that doubles the size; those of words are what is said.
     svg = re.sub(r' d="([^"]*)"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path[0]), svg)
-    svg = _numbered_anew(re.sub(r"(\d\.\d{2})\d+", r"\1", svg))
+    svg = _numbered_anew(re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d{2})\d+", r"\1", tag[0]), svg))
     if len(svg) <= MAX_SVG:
         return Still("svg", "image/svg+xml", svg, width, height)
     png = vl_convert.vegalite_to_png(quiet, vl_version=vega.version(), scale=1.5)

@@ -64,9 +64,10 @@ def as_counted(held: Held) -> str:
     """
     rule, found = held.asked.rule, held.estimate
     if one_decides(rule, found):
-        decisive, verb = (found.against, "do not") if rule == Every.name else (found.n - found.against, "do")
-        return f"{decisive} of {found.n} {held.asked.draws} {verb}, and one decides"
-    return f"as claimed in {found_words(held)}" if rule in SHARES else found_words(held)
+        told = (found.against, "speak against it") if rule == Every.name else (found.n - found.against, "do")
+        return f"{told[0]} of {found.n} {held.asked.draws} {told[1]}, and one decides"
+    claimed = rule in SHARES and held.asked.bound.direction == "at_least"  # of a share that is to be small, it is not
+    return f"as claimed in {found_words(held)}" if claimed else found_words(held)
 
 
 def estimate_html(held: Held, beside: Sequence[Held] = ()) -> str:

@@ -106,13 +106,13 @@ def over_seeds(rows: pd.DataFrame, by: list[str], view: View) -> pd.DataFrame:
         raise ColumnsError(f"two values for one seed ({where}); a picture over seeds needs one value per seed")
     found = []
     for key, group in rows.dropna(subset=["value"]).groupby(by, sort=False, dropna=False):
-        draws, least = _draws(group, view)
+        draws, least = draws_of(group, view)
         low, high = _bounds(draws) if view.band and len(draws) >= least else (float("nan"), float("nan"))
         found.append((*key, draws.mean(), low, high, len(group)))
     return rounded(pd.DataFrame(found, columns=[*by, "mean", "low", "high", "n"]))
 
 
-def _draws(group: pd.DataFrame, view: View) -> tuple[np.ndarray, int]:
+def draws_of(group: pd.DataFrame, view: View) -> tuple[np.ndarray, int]:
     """What was drawn independently, seeds' values or the means of data sets, and the fewest for an interval."""
     values = group["value"].astype(float)
     if view.set_of is None or group["init_seed"].isna().any():

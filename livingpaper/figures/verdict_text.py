@@ -144,7 +144,7 @@ def claim_lines(verdicts: Sequence[Verdict], price: str = "", *, new: bool = Tru
     """What the badges rest on, in plain sentences: claim, bound, numbers, controls, what would decide, source."""
     claim, both = verdicts[0].claim, len(verdicts) > 1
     seeds = f" over {claim.min_seeds} {claim.asked.draws} or more" if claim.min_seeds else ""
-    fixed = "Fixed beforehand" if claim.declared == "before" else "Fixed after results were seen"
+    fixed = "Fixed beforehand" if claim.declared == "before" else "Fixed, at least in part, after results were seen"
     lines = [
         f"Claimed: {claim.says.holds}",
         f"{fixed}: {claim.asked}{seeds}. The rule: {claim.asked.rule}. Why this bound: {claim.asked.bound.why}.",

@@ -60,7 +60,9 @@ def transferred(results: Results) -> View:
     guesses = " and ".join(f"1/{n_subjects}" for n_subjects, *_ in (BIJECTIVE, BIJECTIVE_MANY))
     note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels, {BIJECTIVE[2]} for bijections. "
     note += "Rows: layers that learnt the first "
-    note += "facts with embeddings learnt, or frozen, which makes it a memory; raw layers, never trained, one louder. "
+    note += (
+        "facts with embeddings learnt, or frozen, which makes them memories; raw layers, never trained, one louder. "
+    )
     note += "Refit: the first facts by sums of what each answer adds to the first embeddings. New facts by embeddings "
     note += "that are trained, by such sums (composed), or by sums of embeddings trained anew on the first facts "
     note += f"(recomposed). Chance: {guesses} for bijections, else {CHANCE:g}"

@@ -153,7 +153,7 @@ SIZES = (
         says=Says(
             holds="Without repeats in training no size recalls.",
             fails="Without repeats in training some size recalls in {against} of {n} seeds.",
-            whether="whether some size recalls without repeats in training",
+            whether="whether without repeats in training no size ever recalls",
         ),
         reading=_of_sizes(
             "a largest recall at the end over all sizes, trained without repeats, of",

@@ -74,7 +74,7 @@ REPLICATION = (
         ),
         source="source",
         source_verdict="Supported: 0.92 to 1.00 in six runs",
-        remark="At the arrow the format hides from layer 0 what is asked, so that its control could hardly fail: it "
+        remark="The claim's control could hardly fail, as at the arrow the format hides from layer 0 what is asked: it "
         "checks the code.",
     ),
     Claim(

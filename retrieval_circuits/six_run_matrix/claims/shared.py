@@ -10,7 +10,7 @@ ABOVE_GUESS = at_most(GUESS_AT_MOST, "a little above a guess, 1/3")
 NINE_OF_TEN = at_least(0.9, "nine runs of ten")
 NEARLY_EVERY = at_least(0.8, "one seed in five may be a slip of the measurement")
 CHECKS_THE_CODE = (
-    "Untrained networks answer no prompt right, so that its control could hardly fail: it checks the code."
+    "The claim's control could hardly fail, as untrained networks answer no prompt right: it checks the code."
 )
 """The remark of a claim whose control is the accuracy of untrained networks."""
 NONE_AT_ALL = at_least(0.1, "not even one seed in ten is as good as none")

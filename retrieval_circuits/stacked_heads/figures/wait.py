@@ -23,8 +23,13 @@ def waits(results: Results) -> View:
         rows = pd.DataFrame({"value": waited, "there": learnt < end}).rename_axis("init_seed").reset_index()
         found.append(rows[rows["init_seed"].isin(seeds)].assign(group=group, arm=str(arm)))
     table = pd.concat(found, ignore_index=True)
-    note = f"Errors of the first symbol below {AT_SHORTCUT:g} and {LEARNT:g}; between checkpoints lines are straight. "
-    note += f"With steps in its name: trained for so many, others for {longest:,}"
+    note = (
+        f"From where the error of the first symbol falls below {AT_SHORTCUT:g} (the shortcut) to where it falls below "
+    )
+    note += (
+        f"{LEARNT:g} (learnt), read on straight lines between checkpoints. Rows that name steps were trained for so "
+    )
+    note += f"many, the others for {longest:,}"
     columns = ["group", "arm", "init_seed", "value", "there"]
     return View(
         table[columns], "steps from the shortcut to the first symbol", "test", BAND,

@@ -77,8 +77,8 @@ STORY_ONLY = (
             "than always saying the commonest word.",
             fails="On validation words of the story their best epoch is better than always saying the commonest word, "
             "by {effect}.",
-            whether="whether on validation words of the story their best epoch is better than always saying the "
-            "commonest word, by one in twenty or more",
+            whether="whether at their best epoch networks are right on one in twenty more validation words of the "
+            "story than who always says the commonest word",
         ),
         reading=Reading(
             "validation accuracy at its best checkpoint, less that of always saying the commonest word,",

@@ -79,7 +79,8 @@ RETRIEVAL = (
         ),
         source="source",
         source_verdict="Supported: test accuracy 0.956 (one seed)",
-        remark="Untrained networks answer no prompt right, so that its control could hardly fail: it checks the code.",
+        remark="The claim's control could hardly fail, as untrained networks answer no prompt right: it checks the "
+        "code.",
     ),
     Claim(
         id="KV1",

@@ -37,7 +37,8 @@ def engines(results: Results) -> View:
         called = {"series": series[arm], "arm": arm}
         parts += [values.reset_index().assign(group=name, **called) for name, values in read.items()]
     table = pd.concat(parts, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
-    return View(table, "share of prompts", "test prompts", BAND)
+    # Torch's networks share one data set, which a seed alone does not tell: each of either counts by itself.
+    return View(table, "share of prompts", "test prompts", BAND, set_of=int)
 
 
 def leakage(results: Results) -> View:

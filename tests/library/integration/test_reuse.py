@@ -247,7 +247,9 @@ def test_onset(edit, expected):
 def test_errors_name_what_was_asked_for():
     case = given("as is")
     for edit, words in {
-        Patch(Site("z", 5), "all", "other"): r"z\.5: no layer 5; there are clean values of layers up to 1",
+        Patch(
+            Site("z", 5), "all", "other"
+        ): r"no layer 5, or it must be recorded first; there are clean values of layers up to 1",
         Patch(Site("pattern", 0), "all", "other"): "L0.pattern can be recorded but not patched",
         Ablate(Head(1, 7), "zero", "late"): "no head 7; the layer has heads 0..2",
         Patch(Site("z", 1), "nowhere", "other"): "unknown positions 'nowhere'",

@@ -46,7 +46,7 @@ def compiled(*edits, sources=None):
         (Patch(Site("scores", 0), "all", "other"), ("L0.scores", "recorded but not patched", "CutEdge")),
         (Patch(Site("q", 0), "all", "gone"), ("patch(L0.q<-gone)@all", "'q.0'", "'gone'", "given: ['other']")),
         (Patch(Site("mlp_out", 1), "all", "other"), ("'mlp_out.1'", "'other'", "given: ['other']")),
-        (Patch(Site("v", 0), "all", "other"), ("no clean value of 'v.0'", "record it first")),
+        (Patch(Site("v", 0), "all", "other"), ("no clean value of 'v.0'", "must be recorded first")),
         (Patch(Site("resid_mid", 1), "all", "short"), ("(3, 4, 8)", "'short'", "(3, 5, 8)")),
         (CutEdge(Head(0, 2), "read_out", "pair"), ("no head 2", "0..1")),
         (CutEdge(Head(0, 0), "query", "pair"), ("'query'", "all, pair, read_out")),

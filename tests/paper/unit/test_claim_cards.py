@@ -355,6 +355,6 @@ def test_what_tempers_a_verdict_stands_on_the_face_of_its_card():
     for form in (claim_markdown, claim_html):
         face, folded = form([verdict]).split("<details>")
         assert face.count("claim-many") == 2 and BY_ITS_POINT in face and "Networks were added" in face
-        assert "Fixed after results were seen: " in folded and "Fixed beforehand" not in folded
+        assert "Fixed, at least in part, after results were seen: " in folded and "Fixed beforehand" not in folded
     assert "*twice*" in claim_html([verdict]), "a remark is text"
     assert "claim-many" not in claim_html([judged(HIGH)])

@@ -304,6 +304,13 @@ def test_a_still_is_set_in_the_face_whose_widths_made_its_room():
     assert faces == {chart_html.STILL_FONT}
 
 
+def test_a_still_says_numbers_in_full():
+    """Places are rounded, words are not: 0.0427 is no 0.04."""
+    rows = table("group init_seed", ["a"], range(5))
+    svg = chart_html.still(style.specification(bars.seeds(view_of(rows, levels={"by theory": 0.0427})))).content
+    assert "by theory 0.0427" in words_of(svg) and not re.search(r'(?:width|x2)="\d+\.\d{3}', svg)
+
+
 def test_a_column_that_is_called_layer_is_no_layer_of_a_chart():
     assert 'class="vl-still" alt="Paths of five networks."' in paper_html(
         wiring.paths(view_of(wires())), "Paths of five networks."
@@ -342,7 +349,9 @@ def test_where_seeds_share_data_sets_a_picture_has_the_mean_and_interval_of_a_cl
     if drawn:
         assert (found["low"], found["high"]) == pytest.approx((claimed.low, claimed.high), rel=1e-4)
     assert np.isfinite(found["low"]) == math.isfinite(claimed.low) == drawn
-    assert view.band == "interval over data sets"
+    said = "Intervals: interval over data sets (over seeds that all share one)." in facts(view)
+    assert said == (drawn and len(set(sets)) > 1)
+    assert any("no interval is drawn" in sentence for sentence in facts(view)) != drawn
 
 
 def test_the_line_of_chance_is_drawn_at_its_level_and_named():

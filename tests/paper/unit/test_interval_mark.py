@@ -223,12 +223,14 @@ def test_the_bound_of_an_each_is_not_the_one_that_is_drawn():
 def test_a_card_says_of_what_its_share_is():
     assert as_counted(held([1.0] * 9 + [0.0], rule=Share(), unit=SEEDS)) == "as claimed in 90 % [55, 100], 10 seeds"
     assert as_counted(held(ROUTED)) == found_words(held(ROUTED))
+    small = held([0.0] * 9 + [1.0], rule=Share(), unit=SEEDS, bound=at_most(0.5, "half"))
+    assert as_counted(small) == found_words(small) == "10 % [0, 45], 10 seeds"
 
 
 @pytest.mark.parametrize(
     ("rule", "values", "words"),
     [
-        (Every(), [1.0] * 9 + [0.0], "1 of 10 seeds do not, and one decides"),
+        (Every(), [1.0] * 9 + [0.0], "1 of 10 seeds speak against it, and one decides"),
         (Some(), [0.0] * 8 + [1.0] * 2, "2 of 10 seeds do, and one decides"),
     ],
 )
