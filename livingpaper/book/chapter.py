@@ -181,8 +181,9 @@ class Chapter(Page):
         none. A verdict that the number of claims would undo says so.
 
         What was found becomes words for the prose, those of the published runs where they are here: ``KV1_told`` (the
-        sentence that its status allows, and its badge), ``KV1_says`` (the sentence alone), ``KV1_status``,
-        ``KV1_found``, ``KV1_effect``, ``KV1_percent`` (of a share), ``KV1_count`` (of seeds); dots as underscores.
+        sentence that its status allows, and its badge), ``KV1_badge`` (that alone), ``KV1_says`` (the sentence alone),
+        ``KV1_status``, ``KV1_found``, ``KV1_effect``, ``KV1_percent`` (of a share), ``KV1_count`` (of seeds); dots as
+        underscores.
 
         Raises:
             ChapterError: no such claim; or the published verdict is not the recorded one.
@@ -201,7 +202,7 @@ class Chapter(Page):
         name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
         for unit, text in verdict_words(verdicts[0], lost=lost).items():
-            keep = self.words if unit == "told" else self.number
+            keep = self.words if unit in ("told", "badge") else self.number
             keep(f"{name}_{unit}", text)
 
     def says(self, claim_id: str) -> str:

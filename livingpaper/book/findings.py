@@ -12,7 +12,7 @@ from livingpaper.figures.verdict_text import in_prose, key_of
 
 BEGIN = "<!-- findings: `python3 paper.py book` writes what stands between these two marks -->"
 END = "<!-- end of the findings -->"
-TOLD = re.compile(r"\{\{\s*(\w+)_told\s*\}\}")
+TOLD = re.compile(r"\{\{\s*(\w+)_(?:told|badge)\s*\}\}")
 
 
 def write_findings(root: Path) -> bool:
@@ -34,12 +34,13 @@ def write_findings(root: Path) -> bool:
 
 
 def findings(root: Path) -> str:
-    """A paragraph of Markdown a chapter: those recorded verdicts on its claims that ``book/index.md`` tells.
+    """A paragraph of Markdown a chapter: those recorded verdicts on its claims that ``book/index.md`` tells,
+    or shows the badges of.
 
     Raises:
         StoreError: a record of verdicts that is not what was published, or that this version does not read.
     """
-    told = TOLD.findall((root / "book" / "index.md").read_text(encoding="utf-8"))
+    told = list(dict.fromkeys(TOLD.findall((root / "book" / "index.md").read_text(encoding="utf-8"))))
     published = root / "published"
     paragraphs = []
     for chapter in in_book_order(root, (path.stem for path in (published / "verdicts").glob("*.json"))):

@@ -188,14 +188,16 @@ def what_would_decide(verdict: Verdict, price: str = "") -> str:
 def verdict_words(verdict: Verdict, *, lost: bool = False) -> dict[str, str]:
     """A verdict as prose has it: ``status``, ``says`` (its sentence), ``found`` ("80 % [62, 98], 10 seeds").
 
-    ``told`` is the sentence with its badge, which links to the claim: MyST for other pages. ``lost`` as for a card.
+    ``told`` is the sentence with its badge, which links to the claim: MyST for other pages; ``badge``
+    is that alone, beside a title that rests on the claim. ``lost`` as for a card.
 
     A share of anything is ``percent`` "30 %", too, and one of seeds ``count`` "6 of 20": of prompts nobody knows here
     how many there are.
     """
     linked = f"{{ref}}`{ICONS[verdict.status]} {in_prose(verdict, lost=lost)} <{anchor(verdict.claim)}>`"
     words = {"status": str(verdict.status), "says": verdict.sentence}
-    words["told"], found = f"{escape_markdown(verdict.sentence)} ({linked})", verdict.estimate
+    words["told"], words["badge"] = f"{escape_markdown(verdict.sentence)} ({linked})", f"({linked})"
+    found = verdict.estimate
     words["found"] = effect_words(verdict) or NOT_MEASURED
     if not verdict.claim.asked.unit.of:
         return words

@@ -77,4 +77,6 @@ def test_prose_has_the_badges_of_the_data(articles, cards, verdicts):
         lost = AMONG_MANY in squeezed(card.text).replace("’", "'")
         assert squeezed(link.text) == f"{ICONS[verdict.status]} {in_prose(verdict, lost=lost)}"
         sentence = squeezed(link.find_parent("p").text)
+        if sentence.endswith(f"({squeezed(link.text)})") and link.find_parent("p").a.find_next("a") is link:
+            continue  # beside a title, which rests on the claim: ``test_sentences`` has it so
         assert squeezed(verdict.sentence).replace("'", "’") in sentence.replace("'", "’"), sentence

@@ -389,7 +389,7 @@ def test_what_a_claim_came_to_is_there_for_the_prose_in_words(paper, shown):
         words = verdict_words(paper.verdicts(claim_id)[0])
         assert {"status", "says", "found", "percent"} <= set(words) and "count" not in words
         for kind, text in words.items():
-            assert glued[f"{name}_{kind}"] == glued_as(text, "markdown" if kind == "told" else "plain")
+            assert glued[f"{name}_{kind}"] == glued_as(text, "markdown" if kind in ("told", "badge") else "plain")
     words = verdict_words(paper.verdicts("C1")[0])
     assert (words["status"], words["says"], words["percent"]) == ("Supported", "It learns.", "90 %")
     assert words["found"] == "90.2 % [90.0, 90.4], 5 seeds"
