@@ -9,7 +9,7 @@ import pandas as pd
 
 from livingpaper.claims.view import View
 from livingpaper.figures import style
-from livingpaper.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
+from livingpaper.figures.rows import ORIGINS, ColumnsError, both_origins, order_of, over_seeds, rows_of
 
 TIME = {"step": "training step", "epoch": "epoch", "tokens_seen": "training tokens seen"}
 SEEN = 500
@@ -102,10 +102,14 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
 
 
 def _of_panel(part: pd.DataFrame, column: str, given: object) -> object:
-    """What a panel's rows say in a column that is the same in all of them; ``given`` where there is no such column."""
+    """What a panel's rows say in a column that is the same in all of them; ``given`` where there is no such column.
+
+    Where a reader's runs lie over the published ones, it is what those say.
+    """
     if column not in part:
         return given
-    values = part[column].dropna().unique()
+    published = part[part["origin"] == ORIGINS[0]]
+    values = (part if published.empty else published)[column].dropna().unique()
     if len(values) > 1:
         raise ColumnsError(f"panel {part['panel'].iloc[0]!r} has {len(values)} values of {column!r}; it takes one")
     return values[0] if len(values) else None

@@ -360,6 +360,13 @@ def test_the_line_of_chance_is_drawn_at_its_level_and_named():
     assert "chance" not in " ".join(words_of(svg_of(next(layouts(curves.training(view_of(training(), chance=None)))))))
 
 
+def test_a_panels_chance_is_the_published_one_where_a_readers_runs_have_another():
+    rows = pd.concat([training().assign(origin=origin, panel="p", chance=level)
+                      for origin, level in (("paper", 0.25), ("rerun", 0.3))])  # fmt: skip
+    svg = svg_of(next(layouts(curves.training(view_of(rows, chance=None)))))
+    assert "chance 0.25" in words_of(svg) and "chance 0.3" not in words_of(svg)
+
+
 def test_levels_of_theory_are_drawn_where_they_are_named_and_said():
     rows = table("group init_seed", ["a", "b"], range(5), value=[0.0, 1.0] * 5)
     view = view_of(rows, levels={"by theory": 0.25, "the fit": 0.5})
