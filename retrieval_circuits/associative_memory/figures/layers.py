@@ -50,7 +50,7 @@ def transferred(results: Results) -> View:
     rows = pd.concat([results.rows(name).assign(kind=words) for name, words in kinds.items()], ignore_index=True)
     sizes = [f"{r} relations, {s} subjects{k}" for s, r, k in rows[["n_subjects", "n_relations", "kind"]].to_numpy()]
     columns = {"first": "first", "refitted": "refit", "new": "trained"}
-    columns |= {name: name for name in ("composed", "recomposed")}
+    columns |= {"composed": "sums", "recomposed": "anew"}  # longer words would stand upright on a phone
     rows = rows.assign(panel=sizes, row=rows["rest"].astype(str).map(RESTS_SHOWN))
     means = rows.groupby(["arm", "panel", "row"], observed=True)[list(columns)].mean().reset_index()
     table = means.melt(["arm", "panel", "row"], list(columns), "column")
@@ -59,12 +59,10 @@ def transferred(results: Results) -> View:
     table = in_order(table, "column", columns.values())
     guesses = " and ".join(f"1/{n_subjects}" for n_subjects, *_ in (BIJECTIVE, BIJECTIVE_MANY))
     note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels, {BIJECTIVE[2]} for bijections. "
-    note += "Rows: layers that learnt the first "
-    note += (
-        "facts with embeddings learnt, or frozen, which makes them memories; raw layers, never trained, one louder. "
-    )
-    note += "Refit: the first facts by sums of what each answer adds to the first embeddings. New facts by embeddings "
-    note += "that are trained, by such sums (composed), or by sums of embeddings trained anew on the first facts "
+    note += "Rows: layers that learnt the first facts with embeddings learnt, or frozen, which makes the layer a "
+    note += "memory; raw layers, never trained, one louder. Refit: the first facts by sums of what each answer adds to "
+    note += "the first embeddings. New facts by embeddings that are trained, by such sums (composed), or anew: by sums "
+    note += "of embeddings that were trained again on the first facts "
     note += f"(recomposed). Chance: {guesses} for bijections, else {CHANCE:g}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
@@ -86,7 +84,7 @@ def recomposed_in_words(transferred: View) -> dict[str, str]:
     table = transferred.published.set_index(["panel", "row", "column"])["value"].sort_index()
     found = {}
     for n_subjects, n_relations, _ in (BIJECTIVE, BIJECTIVE_MANY):
-        shares = table[f"{n_relations} relations, {n_subjects} subjects, bijections"].xs("recomposed", level="column")
+        shares = table[f"{n_relations} relations, {n_subjects} subjects, bijections"].xs("anew", level="column")
         found |= {f"recomposed_{row}_{n_subjects}": f"{shares[row]:.0%}" for row in ("frozen", "raw", "louder")}
     return {name: share.replace("%", " %") for name, share in found.items()}
 
