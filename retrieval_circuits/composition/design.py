@@ -20,6 +20,8 @@ from retrieval_circuits.stacked_heads import design as chains
 
 N_SYMBOLS, HOPS = 4, 4
 """Symbols, and the most hops that are asked for."""
+MUCH_LONGER, TIMES = 8, {8: "eight"}
+"""How many times as long the mixture is trained once more, after a pilot; that number as a word."""
 WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
 STEPS_AN_EPOCH = 100
 """Steps between two checkpoints: an "epoch" here draws as many batches anew."""
@@ -54,13 +56,15 @@ class Way(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A way of training, and layers."""
+    """A way of training, layers, and how many times as long as the others it lasts."""
 
     way: Way
     n_layers: int
+    times: int = 1
 
     def __str__(self) -> str:
-        return f"{self.way.name}, {self.n_layers} layers"
+        longer = f", {TIMES[self.times]} times as long" if self.times > 1 else ""
+        return f"{self.way.name}, {self.n_layers} layers{longer}"
 
 
 ONLY = Way("four hops alone", mixed=(4,))
@@ -87,9 +91,11 @@ SHALLOW = STEPWISE_THREE, KEPT_THREE, DOUBLED_THREE, KEPT_TWO = (
     *(Arm(way, N_LAYERS) for way in (STEPWISE, KEPT, DOUBLED)), Arm(KEPT, N_LAYERS - 1)
 )  # fmt: skip
 """Taught in turn with fewer layers than hops: what is learnt then is more than a hop a layer."""
+LONG = LONG_TWO, LONG_THREE, LONG_FOUR = tuple(Arm(MIXTURE, n_layers, MUCH_LONGER) for n_layers in DEPTHS)
+"""The mixture again, trained for much longer."""
 BY_HOPS = (STEPWISE_THREE, KEPT_THREE)
 KEPT_BY_DEPTH = (KEPT_TWO, KEPT_THREE, ADDING)
-ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW)))
+ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW, *LONG)))
 LONGER = (ALONE, *BY_DEPTH, FORWARD, ADDING)
 """Arms that have more seeds: what the main claims compare."""
 
@@ -120,6 +126,7 @@ class Params(BaseModel):
     more_seeds: Annotated[Seeds, Field(description="more init seeds of what the main claims compare; may be empty")]
     in_turn_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks of four layers taught in turn")]
     shallow_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks of fewer layers taught in turn")]
+    long_seeds: Annotated[Seeds, Field(description="init seeds of mixtures trained eight times as long; may be empty")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
@@ -133,6 +140,7 @@ class Params(BaseModel):
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed; those of stacked heads beside them, which that chapter published."""
     ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in seeds_of(params, arm)) for arm in ARMS}
+    ours = {arm: made for arm, made in ours.items() if made}
     if not params.look_up_seeds:
         return ours
     theirs = chains.recipes(_theirs(params))
@@ -143,6 +151,8 @@ def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
     """Init seeds of an arm; four hops alone, as deep as networks taught in turn, stand beside these and have theirs."""
     if arm in SHALLOW:
         return params.shallow_seeds
+    if arm in LONG:
+        return params.long_seeds
     first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds
     return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in LONGER else ()))))
 
@@ -162,7 +172,7 @@ def task_of(params: Params, way: Way, seed: int) -> KFoldComposition:
 
 def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
     task = task_of(params, arm.way, seed)
-    epochs = params.steps // STEPS_AN_EPOCH
+    epochs = arm.times * params.steps // STEPS_AN_EPOCH
     fresh = STEPS_AN_EPOCH * params.batch_size
     stages = zip(arm.way.splits, arm.way.turns(epochs), strict=True)
     return Recipe(
@@ -177,7 +187,7 @@ def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
         stages=tuple(Stage((split,), lasts, fresh) for split, lasts in stages),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
-        checkpoint_epochs=tuple(range(epochs + 1)),
+        checkpoint_epochs=tuple(range(0, epochs + 1, arm.times)),
         engine=params.engine,
     )  # fmt: skip
 

@@ -124,6 +124,17 @@ def holds(arm: Arm, metric: str, hops: int, after: int, **where: str) -> OfArms:
     return values
 
 
+def where_answered(values: OfArms, arm: Arm, hops: int) -> OfArms:
+    """A reading of those networks alone that answer a number of hops at the end."""
+
+    @of_arms(str(arm))
+    def of_those(results: Results) -> pd.Series:
+        answered = final_accuracy(arm, hops)(results) >= ANSWERED
+        return values(results)[lambda found: found.index.isin(answered.index[answered])]
+
+    return of_those
+
+
 def exchanged(results: Results, arm: Arm, metric: str, hops: int) -> pd.DataFrame:
     """Rows of one arm's exchanges for one number of hops, with ``after``, the layers that have passed."""
     rows = results.rows("exchanges", arm=str(arm), metric=metric, family=f"hops_{hops}")

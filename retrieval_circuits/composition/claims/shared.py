@@ -4,7 +4,7 @@ from livingpaper.claims.reading import Reading
 from livingpaper.claims.units import at_least, at_most, share_of
 from retrieval_circuits.composition import readings
 from retrieval_circuits.composition.design import Arm
-from retrieval_circuits.composition.readings import ANSWERED
+from retrieval_circuits.composition.readings import ANSWERED, MAPS
 
 QUERIES, PAIRS = share_of("queries"), share_of("pairs")
 IS_ANSWERED = at_least(ANSWERED, "nine of ten; a guess is right in one of four")
@@ -22,6 +22,11 @@ def final_score(arm: Arm, hops: int, words: str) -> Reading:
 def held(words: str, *given, **where: str) -> Reading:
     """How often the answer is that of what the replaced stream is said to hold; see ``readings.holds``."""
     return Reading(words, PAIRS, readings.holds(*given, **where))
+
+
+def held_where_answered(words: str, arm: Arm, hops: int, after: int, **where: str) -> Reading:
+    """The same of those networks of an arm that answer as many hops as are asked for."""
+    return Reading(words, PAIRS, readings.where_answered(readings.holds(arm, MAPS, hops, after, **where), arm, hops))
 
 
 def best_score(arm: Arm, hops: int, words: str) -> Reading:

@@ -1,0 +1,114 @@
+"""Claims on mixtures that are trained much longer: whether one hop a layer was a matter of time."""
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT
+from retrieval_circuits.composition.claims.shared import (
+    IS_ANSWERED,
+    IS_HELD,
+    NOT_HELD,
+    final_score,
+    held_where_answered,
+)
+from retrieval_circuits.composition.design import LONG_FOUR, LONG_THREE, LONG_TWO, MUCH_LONGER, TIMES
+from retrieval_circuits.composition.published import POLYNOMIAL
+
+LONG = f"trained {TIMES[MUCH_LONGER]} times as long"
+PROVED = "Proved, for a network and a training of their design: layer i makes 2^(i-1) hops"
+
+
+def _hold_two(words: str, after: int, hop: int) -> Reading:
+    """Whether the words of a permutation hold two hops, in networks of three layers that answer four."""
+    return held_where_answered(words, LONG_THREE, 4, after, variable=f"maps_{hop}", edit="hops_2")
+
+
+LONGER = (
+    Claim(
+        id="KF25",
+        says=Says(
+            holds=f"From a mixture, {LONG}, networks of four layers learn four hops more often than not.",
+            fails=f"From a mixture, even {LONG}, networks of four layers mostly do not learn four hops.",
+            whether=f"whether four layers learn four hops more often than not where they are {LONG}",
+        ),
+        reading=final_score(LONG_FOUR, 4, "four hops"),
+        rule=Share(each=IS_ANSWERED),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(Control(reading=final_score(LONG_FOUR, 3, "three hops"), bound=IS_ANSWERED, spoils="no"),),
+        source="source",
+        source_verdict=f"Proved, for a network and a training of their design: {POLYNOMIAL}",
+        source_stance="elsewhere",
+    ),
+    Claim(
+        id="KF26",
+        says=Says(
+            holds=f"From a mixture, {LONG}, networks of three layers learn four hops more often than not: more than "
+            "one a layer.",
+            fails=f"From a mixture, even {LONG}, networks of three layers mostly do not learn four hops.",
+            whether=f"whether three layers learn four hops more often than not where they are {LONG}",
+        ),
+        reading=final_score(LONG_THREE, 4, "four hops"),
+        rule=Share(each=IS_ANSWERED),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(Control(reading=final_score(LONG_THREE, 3, "three hops"), bound=IS_ANSWERED, spoils="no"),),
+        source="source",
+        source_verdict=PROVED,
+        source_stance="elsewhere",
+    ),
+    Claim(
+        id="KF27",
+        says=Says(
+            holds=f"From a mixture, {LONG}, networks of two layers learn three hops more often than not: more than "
+            "one a layer.",
+            fails=f"From a mixture, even {LONG}, networks of two layers mostly do not learn three hops.",
+            whether=f"whether two layers learn three hops more often than not where they are {LONG}",
+        ),
+        reading=final_score(LONG_TWO, 3, "three hops"),
+        rule=Share(each=IS_ANSWERED),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(Control(reading=final_score(LONG_TWO, 2, "two hops"), bound=IS_ANSWERED, spoils="no"),),
+        source="source",
+        source_verdict=PROVED,
+        source_stance="elsewhere",
+    ),
+    Claim(
+        id="KF28",
+        says=Says(
+            holds="In networks of three layers that answer four hops, the words of the second permutation hold two "
+            "hops after one layer, on average.",
+            fails="In networks of three layers that answer four hops, the words of the second permutation do not hold "
+            "two hops after one layer, on average.",
+            whether="whether in three layers that answer four hops words of the second permutation hold two hops after "
+            "one layer",
+        ),
+        reading=_hold_two("answers as if the second permutation's words held two hops after one layer,", 1, 2),
+        bound=IS_HELD,
+        controls=(
+            Control(
+                reading=_hold_two("the same before the first layer", 0, 2),
+                bound=NOT_HELD,
+            ),
+        ),
+    ),
+    Claim(
+        id="KF29",
+        says=Says(
+            holds="In networks of three layers that answer four hops, the words of the fourth permutation hold hops "
+            "three and four after one layer, as doubling has it, on average.",
+            fails="In networks of three layers that answer four hops, the words of the fourth permutation are mostly "
+            "not read as holding hops three and four after one layer.",
+            whether="whether in three layers that answer four hops words of the fourth permutation hold hops three and "
+            "four after one layer",
+        ),
+        reading=_hold_two(
+            "answers as if the fourth permutation's words held hops three and four after one layer,", 1, 4
+        ),
+        bound=IS_HELD,
+        controls=(
+            Control(
+                reading=_hold_two("the same before the first layer", 0, 4),
+                bound=NOT_HELD,
+            ),
+        ),
+    ),
+)  # fmt: skip
