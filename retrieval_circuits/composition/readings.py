@@ -37,6 +37,12 @@ def times(results: Results, arm: Arm) -> pd.DataFrame:
     return crossing_times(accuracy_curves(results, arm), ANSWERED).rename("time").reset_index()
 
 
+def last_steps(results: Results) -> dict[str, int]:
+    """The last measured step of each arm."""
+    rows = results.curve("loss")
+    return rows.groupby(rows["arm"].astype(str))["step"].max().to_dict()
+
+
 def end_of(results: Results, arm: Arm) -> int:
     """The last measured step of an arm."""
     return int(results.curve("accuracy", str(arm))["step"].max())
@@ -129,10 +135,16 @@ def where_answered(values: OfArms, arm: Arm, hops: int) -> OfArms:
 
     @of_arms(str(arm))
     def of_those(results: Results) -> pd.Series:
-        answered = final_accuracy(arm, hops)(results) >= ANSWERED
-        return values(results)[lambda found: found.index.isin(answered.index[answered])]
+        found = values(results)
+        return found[found.index.isin(answering(results, arm, hops))]
 
     return of_those
+
+
+def answering(results: Results, arm: Arm, hops: int) -> pd.Index:
+    """Init seeds of an arm's networks that answer a number of hops at the end."""
+    accuracy = final_accuracy(arm, hops)(results)
+    return accuracy.index[accuracy >= ANSWERED]
 
 
 def exchanged(results: Results, arm: Arm, metric: str, hops: int) -> pd.DataFrame:

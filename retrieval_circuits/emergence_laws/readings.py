@@ -64,22 +64,22 @@ def arrived(shape: str, axis: str) -> OfArms:
 
 
 def just_right(shape: str) -> OfArms:
-    """Values of a reading: logarithm of the shorter wait at the two ends of the widths by the shortest between."""
+    """Values of a reading: doublings from the shortest wait between the ends of the widths to the shorter at an end."""
 
     @of_arms(name_of(shape), name_of(shape, WIDTH), name_of(shape, WIDEST))
     def values(results: Results) -> pd.Series:
-        table = np.log(times(results, shape, WIDTH, WIDEST))
+        table = np.log2(times(results, shape, WIDTH, WIDEST))
         return table[[NARROW, WIDE]].min(axis=1) - table.drop(columns=[NARROW, WIDE]).min(axis=1)
 
     return values
 
 
 def longer(shape: str, axis: str, value: float | int) -> OfArms:
-    """Values of a reading: logarithm of the wait at a value of an axis by that in the middle."""
+    """Values of a reading: doublings from the wait in the middle to that at a value of an axis."""
 
     @of_arms(name_of(shape), name_of(shape, axis))
     def values(results: Results) -> pd.Series:
-        table = np.log(times(results, shape, axis))
+        table = np.log2(times(results, shape, axis))
         there, middle = (table.columns == at for at in (value, getattr(MIDDLE, axis)))  # a truth is found as 1, too
         return table.loc[:, there].iloc[:, 0] - table.loc[:, middle].iloc[:, 0]
 
@@ -87,7 +87,7 @@ def longer(shape: str, axis: str, value: float | int) -> OfArms:
 
 
 def apart(shape: str) -> OfArms:
-    """Values of a reading: logarithm of the longer by the shorter wait of two middle networks of different seeds.
+    """Values of a reading: doublings from the shorter to the longer wait of two middle networks of different seeds.
 
     Seeds in their order, two by two, so that no network counts twice; a last odd one is left out. The index is the
     first seed of each two.
@@ -95,7 +95,7 @@ def apart(shape: str) -> OfArms:
 
     @of_arms(name_of(shape))
     def values(results: Results) -> pd.Series:
-        waited = np.log(results.rows(name_of(shape)).set_index("init_seed")["time"].sort_index())
+        waited = np.log2(results.rows(name_of(shape)).set_index("init_seed")["time"].sort_index())
         first, second = waited.iloc[0 : len(waited) // 2 * 2 : 2], waited.iloc[1::2]
         return pd.Series(np.abs(first.to_numpy() - second.to_numpy()), first.index)
 

@@ -27,6 +27,7 @@ from retrieval_circuits.emergence_laws.design import (
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
 
+DOUBLINGS = Unit(name="doublings", digits=2)
 NETWORKS, QUERIES = (share_of(of) for of in ("networks", "queries"))
 NEARLY_ALL = at_least(0.9, "a wait that is cut off at the cap is too short")
 ON = {PAIRS: "on pairs", SEQUENCE: "on sequences"}
@@ -163,9 +164,10 @@ AGAIN = Asked(
     "Where half of all rows are repeated, networks wait at least a tenth less long {on}.",
     "Where half of all rows are repeated, networks do not wait a tenth less long {on}.",
     "whether repeated rows shorten the wait by a tenth {on}",
-    "logarithm of the wait where half of the rows are repeated by that where none are, {on},",
+    "wait where half of the rows are repeated, in doublings of that where none are, {on},",
     lambda shape: readings.longer(shape, REPEATED, HALF),
-    at_most(math.log(0.9), "a tenth sooner"),
+    at_most(math.log2(0.9), "a tenth sooner"),
+    DOUBLINGS,
     control=arrive(REPEATED),
     said="Supported",
     stance="by another definition",
@@ -174,9 +176,10 @@ JUST_RIGHT = Asked(
     "There is a width that is just right {on}: narrower and wider networks wait longer.",
     "No width is just right {on}: the narrowest or the widest networks hardly wait longer.",
     "whether there is a width that is just right {on}",
-    "logarithm of the shorter wait of the narrowest and the widest by the shortest between, {on},",
+    "shorter wait of the narrowest and the widest, in doublings of the shortest between, {on},",
     readings.just_right,
-    at_least(math.log(1.25), "a quarter longer; the shortest of four is short by luck, too"),
+    at_least(math.log2(1.25), "a quarter longer; the shortest of four is short by luck, too"),
+    DOUBLINGS,
     said="Supported: of its widths the middle ones learn in fewer than 1,000 steps",
     stance="elsewhere",
 )
@@ -203,9 +206,10 @@ A_LOTTERY = Asked(
     "In the middle the wait is a lottery {on}: of two seeds one waits a quarter longer, on average.",
     "In the middle the wait is hardly a lottery {on}: two seeds are less than a quarter apart, on average.",
     "whether one of two seeds waits a quarter longer than the other in the middle {on}",
-    "logarithm of the longer by the shorter wait of two seeds, {on},",
+    "longer wait of two seeds, in doublings of the shorter, {on},",
     readings.apart,
-    at_least(math.log(1.25), "a quarter longer"),
+    at_least(math.log2(1.25), "a quarter longer"),
+    DOUBLINGS,
     said="Supported: the wait is random over seeds",
     stance="elsewhere",
     draws="pairs of seeds",
@@ -223,9 +227,10 @@ WHEN_TIED = Asked(
     "With tied embeddings networks wait at least twice as long {on}.",
     "With tied embeddings networks wait less than twice as long {on}.",
     "whether tied embeddings double the wait {on}",
-    "logarithm of the wait with tied embeddings by that without, {on},",
+    "wait with tied embeddings, in doublings of that without, {on},",
     lambda shape: readings.longer(shape, TIED, 1),
-    at_least(math.log(2), "twice as long; one that is given up has waited longer still"),
+    at_least(1, "twice as long; one that is given up has waited longer still"),
+    DOUBLINGS,
 )
 ONE_MEASUREMENT = at_least(FOLLOWED_EVERY, "one measurement: fifty steps")
 COPYING_FIRST = Asked(

@@ -46,6 +46,7 @@ def learning(arm, curves):
     return found + [row(arm, "loss", 1.0, 100 * at) for at in range(len(curves[1]))]
 
 
+MAPS_4 = "words of permutation 4"
 CURVES = {1: [0.2, 1.0, 1.0], 2: [0.3, 0.6, 1.0], 3: [0.2, 0.3, 0.8], 4: [0.25, 0.25, 0.25]}
 
 
@@ -167,8 +168,8 @@ def test_turns_have_parts_of_the_steps_and_a_mixture_has_all():
     arms = STUDY.recipes(PUBLISHED)
     for arm in ARMS:
         (recipe, *_), wanted = arms[str(arm)], arm.way.in_turn
-        assert recipe.n_steps == PUBLISHED.steps
-        assert [12 * stage.epochs // 72 for stage in recipe.stages] == list(arm.way.parts or [12])
+        assert recipe.n_steps == PUBLISHED.steps * arm.times and len(recipe.checkpoint_epochs) == 73
+        assert [12 * stage.epochs // (72 * arm.times) for stage in recipe.stages] == list(arm.way.parts or [12])
         task = recipe.make_task()
         assert task.mixed == (arm.way.mixed or tuple(sorted(wanted)))
         asked = [{*task.read(task.split(stage.splits[0]))[2].unique().tolist()} for stage in recipe.stages]
@@ -187,9 +188,43 @@ def test_in_reverse_each_number_of_hops_has_as_many_rows():
 def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
     seeds = {arm: design.seeds_of(PUBLISHED, arm) for arm in ARMS}
     assert {len(seeds[arm]) for arm in design.LONGER} == {32}
-    assert {len(seeds[arm]) for arm in ARMS if arm not in (*design.LONGER, *design.SHALLOW)} == {17}
+    others = [arm for arm in ARMS if arm not in (*design.LONGER, *design.SHALLOW, *design.LONG)]
+    assert {len(seeds[arm]) for arm in others} == {17}
     assert {seeds[arm] for arm in design.SHALLOW} == {tuple(range(11, 33))}, "each with permutations of its own"
     assert not any(900 in of_arm for of_arm in seeds.values())
+
+
+def test_networks_trained_for_much_longer_are_others_trained_on():
+    arms = STUDY.recipes(PUBLISHED)
+    for long, short in zip(design.LONG, BY_DEPTH, strict=True):
+        before = {recipe.init_seed: recipe for recipe in arms[str(short)]}
+        for recipe in arms[str(long)]:
+            same = before[recipe.init_seed]
+            assert recipe.n_steps == 8 * same.n_steps and recipe.stages[0].fresh == same.stages[0].fresh
+            fields = ("task", "task_params", "model", "optimizer", "batch_size", "data_seed", "engine")
+            assert all(getattr(recipe, name) == getattr(same, name) for name in fields)
+            ends = recipe.schedule.epoch_ends
+            assert same.n_steps in [ends[epoch] for epoch in recipe.checkpoint_epochs], "measured there, too"
+
+
+def test_only_networks_that_answer_are_read_where_that_is_said():
+    arm = design.LONG_THREE
+    curves = {1: CURVES, 2: {**CURVES, 4: [0.2, 0.5, 0.9]}, 3: {**CURVES, 4: [0.2, 0.95, 0.5]}}
+    rows = [{**one, "init_seed": seed} for seed, of_seed in curves.items() for one in learning(arm, of_seed)]
+    where = {"site": "L0.resid_post", "family": "hops_4", "variable": "maps_4", "edit": "hops_2"}
+    held = [
+        {**row(arm, "maps_hold", value, **where), "init_seed": seed} for seed, value in {1: 0.3, 2: 0.8, 3: 0.4}.items()
+    ]
+    query = {"site": "L0.resid_post", "family": "hops_4", "variable": "x_0"}
+    held += [{**row(arm, "query_holds", seed / 10, **query), "init_seed": seed} for seed in curves]
+    found = results(rows, held)
+    values = readings.holds(arm, readings.MAPS, 4, 1, variable="maps_4", edit="hops_2")
+    assert values(found).to_dict() == {1: 0.3, 2: 0.8, 3: 0.4}
+    assert readings.where_answered(values, arm, 4)(found).to_dict() == {2: 0.8}
+    assert readings.where_answered(values, arm, 3)(found).empty
+    for shown, maps, ask in ((found, 0.8, 0.2), (results(rows[: len(rows) // 3], held), 0.5, 0.2)):
+        drawn = figures.VIEWS["held_longer"](shown).table.set_index(["panel", "row"])["value"]
+        assert drawn.to_dict() == pytest.approx({(MAPS_4, "two hops"): maps, ("the query", "no hop"): ask})
 
 
 def test_sooner_pairs_seeds_and_takes_what_never_comes_as_the_end():

@@ -175,9 +175,9 @@ def test_a_planted_power_is_read_and_its_law_is_near(axis, power):
 
 def test_a_width_is_just_right_only_where_both_ends_wait_longer():
     falling = planted(("width", "widest"), lambda setting, seed: 1000 / setting.width)
-    assert np.allclose(readings.just_right(PAIRS)(falling), -math.log(2))
+    assert np.allclose(readings.just_right(PAIRS)(falling), -1)
     best = planted(("width", "widest"), lambda setting, seed: 100 * (1 + abs(math.log2(setting.width / 128))))
-    assert np.allclose(readings.just_right(PAIRS)(best), math.log(3))
+    assert np.allclose(readings.just_right(PAIRS)(best), math.log2(3))
 
 
 def test_what_decides_the_wait_is_told_by_twins():
@@ -187,10 +187,10 @@ def test_what_decides_the_wait_is_told_by_twins():
     assert np.allclose(readings.by_weights(SEQUENCE)(rows), -1)
 
 
-def test_two_seeds_are_apart_by_the_logarithm_of_their_waits_and_none_counts_twice():
-    results = planted("tied", lambda setting, seed: (2.0 if setting.tied else 1.0) * math.exp(seed**2), n_seeds=5)
+def test_two_seeds_are_apart_by_doublings_of_their_waits_and_none_counts_twice():
+    results = planted("tied", lambda setting, seed: (2.0 if setting.tied else 1.0) * 2.0 ** (seed**2), n_seeds=5)
     assert readings.apart(PAIRS)(results).to_dict() == pytest.approx({0: 1.0, 2: 5.0})
-    assert np.allclose(readings.longer(PAIRS, "tied", 1)(results), math.log(2))
+    assert np.allclose(readings.longer(PAIRS, "tied", 1)(results), 1)
 
 
 def test_the_part_that_forms_first_is_told_and_by_how_much():

@@ -1,0 +1,30 @@
+"""The table behind each figure of the chapter and its appendix, with what its caption must say."""
+
+from retrieval_circuits.composition.design import HOPS
+from retrieval_circuits.composition.figures.curves import (
+    GUESS,
+    UNABLE_TO_STOP,
+    answering,
+    begin_at,
+    beyond,
+    depths,
+    longer,
+    questions,
+    right_at_end,
+    shallow,
+    times_asked,
+    training,
+    turn_lengths,
+    turns,
+)
+from retrieval_circuits.composition.figures.held import HELD_BETWEEN, held, held_deep, held_longer, held_two
+from retrieval_circuits.composition.figures.hops import errors, every_arm, frontier
+from retrieval_circuits.composition.figures.times import arrivals, passing, raced
+
+__all__ = [
+    "GUESS", "HELD_BETWEEN", "HOPS", "UNABLE_TO_STOP", "VIEWS", "answering", "begin_at", "beyond", "questions", "raced",
+    "right_at_end", "times_asked", "turn_lengths",
+]  # fmt: skip
+
+CHAPTER = (training, turns, shallow, arrivals, depths, longer, passing, frontier, held, held_longer)
+VIEWS = {view.__name__: view for view in (*CHAPTER, held_two, held_deep, errors, every_arm)}
