@@ -120,7 +120,7 @@ def _add_others(commands) -> None:
 
 
 def _has_runs(parser: argparse.ArgumentParser) -> None:
-    text = "folder of the runs (default: runs)"
+    text = "folder of the runs (default: %(default)s)"
     parser.add_argument("--runs", type=argument_types.folder, default=_places().runs, help=text)
 
 
