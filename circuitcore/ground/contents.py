@@ -85,7 +85,7 @@ class Contents:
         for name, value in sorted(self.hashes.items()):
             whose, part = _split(name)
             groups.setdefault(whose, {})[part] = value
-        return json.dumps({"root": self.root, "contents": groups}, indent=1) + "\n"
+        return json.dumps({"root": self.root, "contents": groups}, indent=0) + "\n"
 
     @classmethod
     def of(cls, folder: Path) -> "Contents | None":

@@ -22,6 +22,7 @@ from circuitcore.metrics.instruments.instrument import version_of
 from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.history import is_to_shorten
 from circuitcore.training.store.packed import packed_runs
 from circuitcore.training.store.packing import pack, put_back
 from circuitcore.training.store.run import Run
@@ -136,11 +137,12 @@ def _pack(name: str, units: Units, folder: Path, changes: Changes) -> None:
     """Put the study's runs into its pack, as changed; what it held of runs that no arm names goes, unlisted."""
     ids = {arm: [recipe.run_id for recipe in recipes] for arm, recipes in units.items()}
     home, named = name.rpartition(".")[2], {run_id for of_arm in ids.values() for run_id in of_arm}
-    held = {run.line.run_id for run in packed_runs(folder) if run.address.parents[1] == folder / home}
+    there = {run.line.run_id: run.ledger for run in packed_runs(folder) if run.address.parents[1] == folder / home}
+    shortened = {run_id for run_id, ledger in there.items() if is_to_shorten(ledger)}
     with held_back():  # between the two the list would name other tables and weights than the pack has
-        take_off(folder, held - named)
+        take_off(folder, there.keys() - named)
         pack(folder, home, ids, changes.tables, changes.steps)
-        seal(folder, changes.tables.keys() | changes.steps.keys(), ())
+        seal(folder, changes.tables.keys() | changes.steps.keys() | (shortened & named), ())
 
 
 def _to_publish(

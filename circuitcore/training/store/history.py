@@ -2,8 +2,15 @@
 
 import pandas as pd
 
+from circuitcore.training.store.ledger import Ledger
+
 # A history of 84,000 steps takes a megabyte, more than the weights shipped with its run. Shorter ones are left alone.
-LONGEST_WHOLE = 900
+LONGEST_WHOLE = 200
+
+
+def is_to_shorten(ledger: Ledger) -> bool:
+    """Whether a run's history has a row for each of more steps than are shipped so."""
+    return ledger.trained and not ledger.history_thinned and ledger.entries[-1].step > LONGEST_WHOLE
 
 
 def per_epoch(history: pd.DataFrame) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from circuitcore.ground.tables import stacked
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.file_bytes import read_checked, sha256
+from circuitcore.training.store.history import is_to_shorten, per_epoch
 from circuitcore.training.store.ledger import Entry, packed_name
 from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.parquet import to_parquet
@@ -42,7 +43,8 @@ def pack(
     """Put runs into the pack ``name``, in place of what it held; folders that they had of their own go.
 
     A run that several arms name is stored with the first of them, one that another pack holds stays there. Every
-    value is checked against the run's ledger and the folder's list of contents on the way, and none changes.
+    value is checked against the run's ledger and the folder's list of contents on the way, and none changes, but for
+    histories longer than ``history.LONGEST_WHOLE`` steps, which get one row per epoch.
 
     Args:
         folder: published runs.
@@ -139,12 +141,17 @@ def _write_tables(
         table.attrs = parts[0].attrs
         found[key] = to_parquet(table)
     trained = [run for run in runs if run.ledger.trained]
-    histories = [run.history.assign(run_id=pd.Categorical([run.run_id] * len(run.history))) for run in trained]
-    if histories:
+    if histories := [_history(run) for run in trained]:
         found[HISTORY] = to_parquet(stacked(histories))
     for key, data in found.items():
         write_durably(folder / f"{key}.parquet", data)
     return {key: sha256(data) for key, data in found.items()}
+
+
+def _history(run: Run) -> pd.DataFrame:
+    """A run's history as it is shipped, each row saying whose it is."""
+    shipped = per_epoch(run.history) if is_to_shorten(run.ledger) else run.history
+    return shipped.assign(run_id=pd.Categorical([run.run_id] * len(shipped)))
 
 
 def _own_rows(run: Run, key: str, table: pd.DataFrame) -> pd.DataFrame:
@@ -158,7 +165,7 @@ def _own_rows(run: Run, key: str, table: pd.DataFrame) -> pd.DataFrame:
 def _line(arm: str, run: Run, hashes: Mapping[str, str | None]) -> str:
     """What the index says of a run, with the hash of each file that it shares; None for a history it does not have."""
     ledger, recipe = run.ledger, parse_json(run.recipe_json.encode())
-    thinned = {"history_thinned": True} if ledger.history_thinned else {}
+    thinned = {"history_thinned": True} if ledger.history_thinned or is_to_shorten(ledger) else {}
     fields = {
         "run_id": run.run_id,
         "arm": arm,

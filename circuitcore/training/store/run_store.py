@@ -26,7 +26,7 @@ from circuitcore.training.store.added import ADDED_FOLDER, Added
 from circuitcore.training.store.durable import cannot_write, write_durably
 from circuitcore.training.store.failures import FailureNote
 from circuitcore.training.store.file_bytes import read_checked, sha256
-from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
+from circuitcore.training.store.history import is_to_shorten, per_epoch
 from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_NAME, RESUME_NAME, TABLE_FOLDER, Ledger
 from circuitcore.training.store.packed import packed_run, run_ids
 from circuitcore.training.store.parquet import from_parquet, table_shape, to_parquet
@@ -337,7 +337,7 @@ def _history_to_ship(folder: Path, ledger: Ledger) -> tuple[Ledger, bytes]:
     """The history a copy of a run gets, and the ledger that vouches for it."""
     path = folder / HISTORY_NAME
     data = read_checked(path, ledger.history_sha256)
-    if ledger.history_thinned or ledger.entries[-1].step <= LONGEST_WHOLE:
+    if not is_to_shorten(ledger):
         return ledger, data
     data = to_parquet(per_epoch(from_parquet(path, data)))
     return dataclasses.replace(ledger, history_sha256=sha256(data), history_thinned=True), data

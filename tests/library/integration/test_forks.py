@@ -196,7 +196,7 @@ def test_a_graft_takes_a_part_with_its_moments(tmp_path, engine):
 
 def test_a_fork_is_published_without_its_parent(tmp_path, monkeypatch):
     """With a history of one row an epoch, of the epochs that it has steps of."""
-    monkeypatch.setattr("circuitcore.training.store.run_store.LONGEST_WHOLE", 10)
+    monkeypatch.setattr("circuitcore.training.store.history.LONGEST_WHOLE", 10)
     store = store_in(tmp_path / "runs")
     whole = store.get_or_train(parent())
     run = store.get_or_train(fork(whole.recipe, during=(Freeze(parts=("L0H1",)),)))

@@ -10,9 +10,11 @@ from toy.recall import ALLOWED, toy_recipe
 
 import circuitcore
 from circuitcore.training import RunStore, Stage, StoreError
-from circuitcore.training.store import run_store as store_module
+from circuitcore.training.store import history as history_module
 from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
 from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, Ledger
+from circuitcore.training.store.packing import pack
+from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.verify import verify
 
 # Epochs of unlike lengths (6, 9 and 3 steps), as in a curriculum.
@@ -25,7 +27,7 @@ def run(tmp_path_factory):
 
 
 def published(run, monkeypatch, to, longest):
-    monkeypatch.setattr(store_module, "LONGEST_WHOLE", longest)
+    monkeypatch.setattr(history_module, "LONGEST_WHOLE", longest)
     return RunStore(run.path.parent, None).publish(run, to, [0, run.final_step])
 
 
@@ -71,6 +73,21 @@ def test_a_run_that_is_not_too_long_is_copied_as_it_is(run, monkeypatch, tmp_pat
     assert "history_thinned" not in json.loads((copy.path / LEDGER_NAME).read_text())
 
 
+def test_what_is_packed_whole_is_shortened_where_it_is_packed_again(run, monkeypatch, tmp_path):
+    published(run, monkeypatch, tmp_path, RECIPE.n_steps)
+    weights, found = run.only([0, run.final_step]).ledger.weights, []
+    for longest in (RECIPE.n_steps, 1, 1):
+        monkeypatch.setattr(history_module, "LONGEST_WHOLE", longest)
+        pack(tmp_path, "toy", {"arm": [run.run_id]})
+        packed = RunStore(tmp_path, None, allow_tasks=ALLOWED).get(run.run_id)
+        assert not verify(packed.path, allow_tasks=ALLOWED) and packed.ledger.weights == weights
+        found.append((packed.ledger.history_thinned, packed.history))
+    assert not found[0][0] and found[0][1].equals(run.history)
+    for thinned, history in found[1:]:
+        assert thinned
+        pd.testing.assert_frame_equal(history, per_epoch(run.history))
+
+
 def test_a_copy_of_a_copy_is_the_same(run, monkeypatch, tmp_path):
     first = published(run, monkeypatch, tmp_path / "first", 1)
     second = published(first, monkeypatch, tmp_path / "second", 1)
@@ -103,4 +120,4 @@ def test_a_history_of_eighty_thousand_steps_becomes_small():
     numbers = {name: random.random(len(steps)).astype("float32") for name in ("loss", "grad_norm")}
     history = pd.DataFrame({"step": steps, "epoch": 1 + (steps - 1) // 563, "tokens_seen": steps * 832, **numbers})
     thin = per_epoch(history)
-    assert len(thin) == 150 and len(store_module.to_parquet(thin)) < 15_000 < len(store_module.to_parquet(history)) / 20
+    assert len(thin) == 150 and len(to_parquet(thin)) < 15_000 < len(to_parquet(history)) / 20
