@@ -56,15 +56,16 @@ class Way(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A way of training, layers, and how many times as long as the others it lasts."""
+    """A way of training, layers, how many times as long as the others it lasts, and whether it asks once more."""
 
     way: Way
     n_layers: int
     times: int = 1
+    fresh: bool = False
 
     def __str__(self) -> str:
         longer = f", {TIMES[self.times]} times as long" if self.times > 1 else ""
-        return f"{self.way.name}, {self.n_layers} layers{longer}"
+        return f"{self.way.name}, {self.n_layers} layers{longer}{', fresh seeds' if self.fresh else ''}"
 
 
 ONLY = Way("four hops alone", mixed=(4,))
@@ -93,9 +94,11 @@ SHALLOW = STEPWISE_THREE, KEPT_THREE, DOUBLED_THREE, KEPT_TWO = (
 """Taught in turn with fewer layers than hops: what is learnt then is more than a hop a layer."""
 LONG = LONG_TWO, LONG_THREE, LONG_FOUR = tuple(Arm(MIXTURE, n_layers, MUCH_LONGER) for n_layers in DEPTHS)
 """The mixture again, trained for much longer."""
+FRESH_TWO = Arm(MIXTURE, 2, MUCH_LONGER, fresh=True)
+"""Two layers once more: what the first of them suggested is tested on these."""
 BY_HOPS = (STEPWISE_THREE, KEPT_THREE)
 KEPT_BY_DEPTH = (KEPT_TWO, KEPT_THREE, ADDING)
-ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW, *LONG)))
+ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW, *LONG, FRESH_TWO)))
 LONGER = (ALONE, *BY_DEPTH, FORWARD, ADDING)
 """Arms that have more seeds: what the main claims compare."""
 
@@ -127,6 +130,7 @@ class Params(BaseModel):
     in_turn_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks of four layers taught in turn")]
     shallow_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks of fewer layers taught in turn")]
     long_seeds: Annotated[Seeds, Field(description="init seeds of mixtures trained eight times as long; may be empty")]
+    fresh_seeds: Annotated[Seeds, Field(description="init seeds of two layers, as long, that test what those suggest")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
@@ -153,6 +157,8 @@ def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
         return params.shallow_seeds
     if arm in LONG:
         return params.long_seeds
+    if arm == FRESH_TWO:
+        return params.fresh_seeds
     first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds
     return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in LONGER else ()))))
 

@@ -2,8 +2,8 @@
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
-from livingpaper.claims.rules import Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT
+from livingpaper.claims.rules import Share, Some
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least
 from retrieval_circuits.composition.claims.shared import (
     IS_ANSWERED,
     IS_HELD,
@@ -11,7 +11,7 @@ from retrieval_circuits.composition.claims.shared import (
     final_score,
     held_where_answered,
 )
-from retrieval_circuits.composition.design import LONG_FOUR, LONG_THREE, LONG_TWO, MUCH_LONGER, TIMES
+from retrieval_circuits.composition.design import FRESH_TWO, LONG_FOUR, LONG_THREE, LONG_TWO, MUCH_LONGER, TIMES
 from retrieval_circuits.composition.published import POLYNOMIAL
 
 LONG = f"trained {TIMES[MUCH_LONGER]} times as long"
@@ -110,5 +110,17 @@ LONGER = (
                 bound=NOT_HELD,
             ),
         ),
+    ),
+    Claim(
+        id="KF30",
+        says=Says(
+            holds="There are networks of two layers that learn four hops, one more than our construction by doubling "
+            "makes.",
+            fails="Less than every third network of two layers learns four hops.",
+            whether="whether any network of two layers learns four hops",
+        ),
+        reading=final_score(FRESH_TWO, 4, "four hops"),
+        rule=Some(each=IS_ANSWERED),
+        bound=at_least(1 / 3, "every third: none of ten would leave room for as many as 31 %"),
     ),
 )  # fmt: skip

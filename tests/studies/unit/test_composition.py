@@ -188,7 +188,7 @@ def test_in_reverse_each_number_of_hops_has_as_many_rows():
 def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
     seeds = {arm: design.seeds_of(PUBLISHED, arm) for arm in ARMS}
     assert {len(seeds[arm]) for arm in design.LONGER} == {32}
-    others = [arm for arm in ARMS if arm not in (*design.LONGER, *design.SHALLOW, *design.LONG)]
+    others = [arm for arm in ARMS if arm not in (*design.LONGER, *design.SHALLOW, *design.LONG, design.FRESH_TWO)]
     assert {len(seeds[arm]) for arm in others} == {17}
     assert {seeds[arm] for arm in design.SHALLOW} == {tuple(range(11, 33))}, "each with permutations of its own"
     assert not any(900 in of_arm for of_arm in seeds.values())
@@ -196,7 +196,8 @@ def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
 
 def test_networks_trained_for_much_longer_are_others_trained_on():
     arms = STUDY.recipes(PUBLISHED)
-    for long, short in zip(design.LONG, BY_DEPTH, strict=True):
+    assert not set(PUBLISHED.long_seeds) & set(PUBLISHED.fresh_seeds)
+    for long, short in zip((*design.LONG, design.FRESH_TWO), (*BY_DEPTH, design.TWO), strict=True):
         before = {recipe.init_seed: recipe for recipe in arms[str(short)]}
         for recipe in arms[str(long)]:
             same = before[recipe.init_seed]
