@@ -13,6 +13,7 @@ from retrieval_circuits.composition.claims.shared import (
 )
 from retrieval_circuits.composition.design import FRESH_TWO, LONG_FOUR, LONG_THREE, LONG_TWO, MUCH_LONGER, TIMES
 from retrieval_circuits.composition.published import POLYNOMIAL
+from retrieval_circuits.composition.readings import QUERY
 
 LONG = f"trained {TIMES[MUCH_LONGER]} times as long"
 PROVED = "Proved, for a network and a training of their design: layer i makes 2^(i-1) hops"
@@ -122,5 +123,36 @@ LONGER = (
         reading=final_score(FRESH_TWO, 4, "four hops"),
         rule=Some(each=IS_ANSWERED),
         bound=at_least(1 / 3, "every third: none of ten would leave room for as many as 31 %"),
+    ),
+    Claim(
+        id="KF31",
+        says=Says(
+            holds="In networks of two layers that answer three hops, the words of the third permutation hold hops two "
+            "and three after one layer, on average: they double, and the query makes the first hop.",
+            fails="In networks of two layers that answer three hops, the words of the third permutation are mostly not "
+            "read as holding hops two and three after one layer.",
+            whether="whether in two layers that answer three hops words of the third permutation hold hops two and "
+            "three after one layer",
+        ),
+        reading=held_where_answered(
+            "answers as if the third permutation's words held hops two and three after one layer,",
+            FRESH_TWO, 3, 1, variable="maps_3", edit="hops_2",
+        ),
+        bound=IS_HELD,
+        controls=(
+            Control(
+                reading=held_where_answered(
+                    "the same before the first layer", FRESH_TWO, 3, 0, variable="maps_3", edit="hops_2"
+                ),
+                bound=NOT_HELD,
+            ),
+            Control(
+                reading=held_where_answered(
+                    "answers as if the query stood after one hop, after one layer,", FRESH_TWO, 3, 1,
+                    metric=QUERY, variable="x_1",
+                ),
+                bound=IS_HELD,
+            ),
+        ),
     ),
 )  # fmt: skip

@@ -24,9 +24,9 @@ def held(words: str, *given, **where: str) -> Reading:
     return Reading(words, PAIRS, readings.holds(*given, **where))
 
 
-def held_where_answered(words: str, arm: Arm, hops: int, after: int, **where: str) -> Reading:
+def held_where_answered(words: str, arm: Arm, hops: int, after: int, *, metric: str = MAPS, **where: str) -> Reading:
     """The same of those networks of an arm that answer as many hops as are asked for."""
-    return Reading(words, PAIRS, readings.where_answered(readings.holds(arm, MAPS, hops, after, **where), arm, hops))
+    return Reading(words, PAIRS, readings.where_answered(readings.holds(arm, metric, hops, after, **where), arm, hops))
 
 
 def best_score(arm: Arm, hops: int, words: str) -> Reading:
