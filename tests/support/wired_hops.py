@@ -97,3 +97,47 @@ def wired_meeting(task: KFoldComposition) -> tuple[ModelConfig, dict[str, torch.
     v[at["answer"] + symbols, symbols], out[symbols, at["answer"] + symbols] = 1, 1
     weights["unembed.W_U"][at["answer"] + symbols, symbols] = 1
     return config, weights
+
+
+def wired_gates(task: KFoldComposition) -> tuple[ModelConfig, dict[str, torch.Tensor]]:
+    """Four hops in two layers, of a head for each symbol: more than words that double, and a query that hops, make.
+
+    In the first layer words double, and the query makes its first hop and takes over the whole table of the fourth
+    permutation. In the second each head stands for an answer. It looks at the word of the third permutation that goes
+    on from where the query is *and* ends where the table has that answer; where no word does both it looks at a query,
+    which says nothing. So one head speaks. Channels as of ``wired_meeting``; ``table``, a symbol and where it goes.
+    """
+    n, k = task.n_symbols, task.n_hops
+    states = n * (k + 1)
+    at = {"ends": 2 * states, "now": 3 * states, "hop": 4 * states}
+    at |= {"asks": at["hop"] + k, "start": at["hop"] + 2 * k, "answer": at["hop"] + 2 * k + n}
+    at |= {"pair": at["answer"] + n, "table": at["answer"] + n + n * n}
+    config = ModelConfig(
+        d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=2, n_heads=n, d_model=at["table"] + n * n,
+        d_head=states, d_mlp=0, norm="none", positions="none", mlp="none", tied=False,
+    )  # fmt: skip
+    weights = {name: torch.zeros(shape, dtype=torch.float64) for name, (shape, _) in weight_shapes(config).items()}
+    _embed(task, weights["embed.W_E"], at, states)
+    undo, cells = task.hidden[3].argsort(), torch.arange(n * n)
+    for b in range(n):
+        words = weights["embed.W_E"][n + (3 * n + b) * n :][:n]
+        words[torch.arange(n), at["pair"] + int(undo[b]) * n + torch.arange(n)] = 1
+    every, symbols, first = torch.arange(states), torch.arange(n), torch.arange(n, 2 * n)
+    q, key, v, out = (weights[f"blocks.0.attn.W_{c}"] for c in "QKVO")
+    q[0, every, every], key[0, at["ends"] + every, every] = SHARP, SHARP
+    v[0, every, every], out[0, every, states + every] = 1, 1
+    q[1, at["start"] + symbols, symbols], key[1, symbols, symbols] = SHARP, SHARP
+    v[1, at["ends"] + first, first], out[1, first, at["now"] + first] = 1, 1
+    q[2, at["asks"] + 3, 0], key[2, at["hop"] + 3, 0] = SHARP, SHARP
+    v[2, at["pair"] + cells, cells], out[2, cells, at["table"] + cells] = 1, n  # a mean over as many words
+    q, key, v, out = (weights[f"blocks.1.attn.W_{c}"] for c in "QKVO")
+    for answer in range(n):
+        q[answer, at["now"] + first, symbols], key[answer, states + first, symbols] = SHARP, SHARP
+        q[answer, at["table"] + symbols * n + answer, n + symbols] = SHARP
+        key[answer, at["ends"] + 3 * n + symbols, n + symbols] = SHARP
+        q[answer, at["asks"] + 3, 2 * n] = SHARP
+        key[answer, at["hop"] + 2, 2 * n] = 10 * SHARP
+        key[answer, at["asks"] : at["asks"] + k, 2 * n] = 11.5 * SHARP  # between one condition met and both
+        v[answer, at["hop"] + 2, 0], out[answer, 0, at["answer"] + answer] = 1, 1
+    weights["unembed.W_U"][at["answer"] + symbols, symbols] = 1
+    return config, weights

@@ -1,7 +1,7 @@
 """What layers hold, of networks wired by hand to make one hop a layer, to double, or both, and of random ones."""
 
 import pytest
-from wired_hops import wired_hops, wired_meeting
+from wired_hops import wired_gates, wired_hops, wired_meeting
 
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
@@ -95,6 +95,16 @@ def test_three_hops_in_two_layers_are_read_off_where_words_double_and_the_query_
     assert held(rows, 3, "maps_hold", "maps_2") == [1, 0, 0]
     assert held(rows, 3, "maps_hold", "maps_3") == [1, 2, 0]
     assert held(rows, 3, "query_holds", None) == [0, 1, 3]
+
+
+def test_four_hops_in_two_layers_of_a_head_for_each_symbol_are_read_off():
+    """Words double, the query hops, and the last table is no longer read where it stands."""
+    config, weights = wired_gates(TASK)
+    assert (config.n_layers, config.n_heads, accuracies(config, weights)[3]) == (2, 4, 1)
+    rows = table(config, weights)
+    assert held(rows, 4, "maps_hold", "maps_2") == [1, 0, 0]
+    assert held(rows, 4, "maps_hold", "maps_3") == [1, 2, 0]
+    assert held(rows, 4, "maps_hold", "maps_4") == [1, 0, 0]
 
 
 def test_random_networks_hold_nothing():
