@@ -9,6 +9,7 @@ from retrieval_circuits.composition.figures.curves import (
     beyond,
     depths,
     longer,
+    median_answered,
     questions,
     right_at_end,
     shallow,
@@ -17,14 +18,35 @@ from retrieval_circuits.composition.figures.curves import (
     turn_lengths,
     turns,
 )
-from retrieval_circuits.composition.figures.held import HELD_BETWEEN, held, held_deep, held_longer, held_two
+from retrieval_circuits.composition.figures.held import (
+    HELD_BETWEEN,
+    held,
+    held_deep,
+    held_gates,
+    held_longer,
+    held_two,
+    share_held,
+)
 from retrieval_circuits.composition.figures.hops import errors, every_arm, frontier
 from retrieval_circuits.composition.figures.times import arrivals, passing, raced
 
 __all__ = [
-    "GUESS", "HELD_BETWEEN", "HOPS", "UNABLE_TO_STOP", "VIEWS", "answering", "begin_at", "beyond", "questions", "raced",
-    "right_at_end", "times_asked", "turn_lengths",
-]  # fmt: skip
+    "GUESS",
+    "HELD_BETWEEN",
+    "HOPS",
+    "UNABLE_TO_STOP",
+    "VIEWS",
+    "answering",
+    "begin_at",
+    "beyond",
+    "median_answered",
+    "questions",
+    "raced",
+    "right_at_end",
+    "share_held",
+    "times_asked",
+    "turn_lengths",
+]
 
 CHAPTER = (training, turns, shallow, arrivals, depths, longer, passing, frontier, held, held_longer)
-VIEWS = {view.__name__: view for view in (*CHAPTER, held_two, held_deep, errors, every_arm)}
+VIEWS = {view.__name__: view for view in (*CHAPTER, held_two, held_deep, held_gates, errors, every_arm)}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from circuitcore.emergence import crossing_times
 from circuitcore.tasks.k_fold_composition import unable_to_stop
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
@@ -66,9 +67,17 @@ def _final(view: View, arms: Iterable[str]) -> pd.DataFrame:
 
 
 def answering(curves: View, hops: int, *arms: Arm) -> str:
-    """Of ``shallow``: how many networks of some arms answer a number of hops at the end."""
+    """Of ``shallow`` or ``longer``: how many networks of some arms answer a number of hops at the end."""
     right = _right(curves, hops, arms) >= ANSWERED
     return f"{right.sum()} of {len(right)}"
+
+
+def median_answered(curves: View, hops: int, arm: Arm) -> str:
+    """Of ``longer``: the step at which an arm's median network first answers a number of hops; never, by the end."""
+    rows = curves.published
+    rows = rows[(rows["arm"] == str(arm)) & (rows["series"] == WORDS[hops])]
+    median = crossing_times(rows[["init_seed", "step", "value"]], ANSWERED).median()
+    return f"{median:,.0f}" if math.isfinite(median) else "never"
 
 
 def right_at_end(curves: View, hops: int, arm: Arm) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.composition.design import FOLLOWED, FOUR, HOPS, KEPT_TWO, LONG_THREE, WORDS, Arm
+from retrieval_circuits.composition.design import FOLLOWED, FOUR, HOPS, KEPT_TWO, LONG_THREE, LONG_TWO, WORDS, Arm
 from retrieval_circuits.composition.figures.curves import GUESS, ROWS
 from retrieval_circuits.composition.readings import ANSWERED, MAPS, QUERY, answering, exchanged, final_accuracy, holds
 from retrieval_circuits.design import BAND
@@ -25,6 +25,19 @@ def held_longer(results: Results) -> View:
     """
     view = _held(results, LONG_THREE, HOPS, answering(results, LONG_THREE, HOPS))
     return replace(view, note=f"Networks that answer four hops; all, where none does. {view.note}")
+
+
+def held_gates(results: Results) -> View:
+    """The same of networks of two layers, trained for much longer, that answer four hops."""
+    view = _held(results, LONG_TWO, HOPS, answering(results, LONG_TWO, HOPS))
+    return replace(view, note=f"Networks that answer four hops; all, where none does. {view.note}")
+
+
+def share_held(held: View, words_of: int, done: int) -> str:
+    """Of such a view: in how many pairs, after one layer, words of a permutation hold so many hops."""
+    rows = held.published.astype({"panel": str, "row": str, "column": str})
+    here = (rows["panel"] == f"words of permutation {words_of}") & (rows["row"] == _so_many_hops(done))
+    return f"{rows[here & (rows['column'] == _after(1))]['value'].mean():.0%}"
 
 
 def _held(results: Results, arm: Arm, hops: int, seeds: Collection[int] = ()) -> View:
