@@ -130,6 +130,7 @@ class Params(BaseModel):
     in_turn_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks of four layers taught in turn")]
     shallow_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks of fewer layers taught in turn")]
     long_seeds: Annotated[Seeds, Field(description="init seeds of mixtures trained eight times as long; may be empty")]
+    more_long_seeds: Annotated[Seeds, Field(description="more init seeds of three layers, as long; may be empty")]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds of two layers, as long, that test what those suggest")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
@@ -156,7 +157,7 @@ def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
     if arm in SHALLOW:
         return params.shallow_seeds
     if arm in LONG:
-        return params.long_seeds
+        return (*params.long_seeds, *(params.more_long_seeds if arm == LONG_THREE else ()))
     if arm == FRESH_TWO:
         return params.fresh_seeds
     first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds

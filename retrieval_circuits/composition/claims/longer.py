@@ -17,6 +17,7 @@ from retrieval_circuits.composition.readings import QUERY
 
 LONG = f"trained {TIMES[MUCH_LONGER]} times as long"
 PROVED = "Proved, for a network and a training of their design: layer i makes 2^(i-1) hops"
+LOOKED_TWICE = "Looked at twice: twelve networks had left it open by little, and ten were added for that reason."
 
 
 def _hold_two(words: str, after: int, hop: int) -> Reading:
@@ -55,6 +56,7 @@ LONGER = (
         source="source",
         source_verdict=PROVED,
         source_stance="elsewhere",
+        remark=LOOKED_TWICE,
     ),
     Claim(
         id="KF27",
