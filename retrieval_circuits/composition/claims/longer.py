@@ -113,6 +113,7 @@ LONGER = (
                 bound=NOT_HELD,
             ),
         ),
+        remark=LOOKED_TWICE,
     ),
     Claim(
         id="KF30",

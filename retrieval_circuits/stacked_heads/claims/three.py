@@ -3,8 +3,7 @@
 SH37 to SH48 were written before any of their runs, and mended after a hostile reading while they were trained, before
 anything was measured; SH49 was written then. SH50 and SH51 ask fresh networks what the first ones suggested, and were
 written before these were trained; before these were looked at they were narrowed, SH50 got another bound for a no and
-SH51 its controls. SH60 was written before any network was trained for so long, when its networks had been seen at a
-quarter of it. The sentence of SH43 was narrowed when its networks had been seen; reading and bound stayed. Pilot
+SH51 its controls. The sentence of SH43 was narrowed when its networks had been seen; reading and bound stayed. Pilot
 networks, all of a seed that no arm has, had been looked at.
 """
 
@@ -29,7 +28,6 @@ from retrieval_circuits.stacked_heads.design import (
     ENDS,
     FRESH_SCARCE,
     LAST_TWO,
-    LONG_SCARCE,
     ONE_EACH,
     SCARCE,
     SHORTEST_FIRST,
@@ -244,23 +242,6 @@ ON_FRESH = (
             for each in (IS_LEARNT, at_least(LEARNT, "not learnt, by the source's threshold"))
         ),
         remark=ADDED,
-    ),
-    Claim(
-        id="SH60",
-        says=Says(
-            holds="Trained four times as long, networks of three layers learn three look-ups more often than not.",
-            fails="Even trained four times as long, networks of three layers mostly do not learn three look-ups.",
-            whether="whether three layers learn three look-ups more often than not where they are trained four times "
-            "as long",
-        ),
-        reading=_error(LONG_SCARCE, 3, "3 layers, four times as long"),
-        rule=Share(each=IS_LEARNT),
-        bound=MORE_OFTEN_THAN_NOT,
-        controls=(
-            Control(reading=_error(LONG_SCARCE, 2, "3 layers, four times as long"), bound=IS_LEARNT, spoils="no"),
-        ),
-        remark="Its twelve networks, trained on, are the first of twenty that had been seen at a quarter of their "
-        "training; five of these twelve had learnt three look-ups by then.",
     ),
 )
 """What the first six networks of three layers suggested, asked of fresh ones before these were trained."""

@@ -15,7 +15,6 @@ from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGH
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
 from retrieval_circuits.stacked_heads.design.three import (
     FRESH_SCARCE,
-    LONG_SCARCE,
     ONE_EACH,
     SCARCE,
     THREE,
@@ -83,7 +82,6 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
         **dict.fromkeys(LONGER, params.taught_seeds),
         **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
         FRESH_SCARCE: params.fresh_seeds,
-        LONG_SCARCE: params.long_seeds,
         **dict.fromkeys(FOUR, params.three_seeds),
         FRESH_FOUR: params.fresh_four_seeds,
     }
@@ -170,8 +168,6 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
     looked = Counts(n_rows=0, n_looked=N_LOOKED)
     links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
-    if arm == str(LONG_SCARCE):
-        return (scores, links)
     if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR, WITHOUT_THIRD, FRESH_FOUR)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)

@@ -5,54 +5,55 @@ import pytest
 from published_stage import evidence
 
 from livingpaper.claims.results import Results
-from retrieval_circuits.composition import design as composition
-from retrieval_circuits.stacked_heads.design import FRESH_SCARCE, LONG_SCARCE
+from retrieval_circuits.composition.design import BY_DEPTH, FRESH_TWO, LONG, LONG_FOUR, LONG_THREE, LONG_TWO, TWO
 
-CONTINUED = {
-    "composition": (tuple(zip(composition.LONG, composition.BY_DEPTH, strict=True)), "accuracy"),
-    "stacked_heads": (((LONG_SCARCE, FRESH_SCARCE),), "partial_loss"),
-}
+ASKED = {"KF25": (LONG_FOUR, 4, 12), "KF26": (LONG_THREE, 4, 22), "KF27": (LONG_TWO, 3, 12), "KF30": (FRESH_TWO, 4, 10)}
 
 
-@pytest.fixture(scope="module", params=CONTINUED)
-def found(request):
-    of, (results, *_) = evidence(request.param)
-    return (request.param, of.recorded, results)
+@pytest.fixture(scope="module")
+def found():
+    of, (results, *_) = evidence("composition")
+    return of.recorded, results
 
 
-def rows_of(results: Results, arm: object, metric: str) -> pd.DataFrame:
-    """Values of an arm's networks by seed, step and variable."""
+def accuracy(results: Results, arm: object) -> pd.Series:
+    """Of an arm's networks, by seed, hops and step."""
     rows = results.measurements
-    rows = rows[(rows["arm"] == str(arm)) & (rows["metric"] == metric)].astype({"variable": str})
+    rows = rows[(rows["arm"] == str(arm)) & (rows["metric"] == "accuracy")].astype({"variable": str})
     return rows.set_index(["init_seed", "variable", "step"])["value"]
 
 
 @pytest.mark.slow
 def test_networks_trained_on_are_those_that_had_been_seen(found):
-    name, _, results = found
-    pairs, metric = CONTINUED[name]
-    for long, short in pairs:
-        longer, before = (rows_of(results, arm, metric) for arm in (long, short))
+    _, results = found
+    for long, short in zip((*LONG, FRESH_TWO), (*BY_DEPTH, TWO), strict=True):
+        longer, before = accuracy(results, long), accuracy(results, short)
         end = before.index.get_level_values("step").max()
-        assert longer.index.get_level_values("step").max() == end * (8 if name == "composition" else 4)
+        assert longer.index.get_level_values("step").max() == 8 * end
         then = longer[longer.index.get_level_values("step") == end]
-        assert then.index.get_level_values("init_seed").nunique() == 12
-        assert then.equals(before.loc[then.index]), "the very numbers, to the bit"
+        assert len(then) >= 4 * 10 and then.equals(before.loc[then.index]), "the very numbers, to the bit"
 
 
 @pytest.mark.slow
 def test_what_they_answer_is_counted_by_hand(found):
-    name, recorded, results = found
-    asked = {
-        "composition": {"KF25": ("4 layers", 4), "KF26": ("3 layers", 4), "KF27": ("2 layers", 3)},
-        "stacked_heads": {"SH60": ("3 layers", 3)},
-    }[name]
-    for claim, (depth, place) in asked.items():
-        (long,) = (arm for arm, _ in CONTINUED[name][0] if depth in str(arm))
-        values = rows_of(results, long, CONTINUED[name][1])
-        last = values[values.index.get_level_values("step") == values.index.get_level_values("step").max()]
-        variable = f"hops_{place}" if name == "composition" else f"x_{place}"
-        last = last[last.index.get_level_values("variable") == variable]
-        right = (last >= 0.9) if name == "composition" else (last <= 0.5)
+    recorded, results = found
+    for claim, (arm, hops, n_networks) in ASKED.items():
+        values = accuracy(results, arm).xs(f"hops_{hops}", level="variable").unstack("step")
+        right = values[values.columns.max()] >= 0.9
         estimate = recorded[claim].estimate
-        assert len(last) == estimate.n == 12 and estimate.effect == pytest.approx(right.mean())
+        assert len(right) == estimate.n == n_networks and estimate.effect == pytest.approx(right.mean())
+
+
+@pytest.mark.slow
+def test_what_words_hold_is_the_mean_of_those_that_answer(found):
+    recorded, results = found
+    exchanges = results.tables["exchanges"].astype({"variable": str, "edit": str, "site": str, "family": str})
+    for claim, (arm, hops, words) in {
+        "KF28": (LONG_THREE, 4, 2), "KF29": (LONG_THREE, 4, 4), "KF31": (FRESH_TWO, 3, 3),
+    }.items():  # fmt: skip
+        last = accuracy(results, arm).xs(f"hops_{hops}", level="variable").unstack("step").iloc[:, -1]
+        rows = exchanges[(exchanges["arm"] == str(arm)) & (exchanges["family"] == f"hops_{hops}")]
+        rows = rows[(rows["variable"] == f"maps_{words}") & (rows["edit"] == "hops_2")]
+        held = rows[rows["site"] == "L0.resid_post"].set_index("init_seed")["value"]
+        held = held[held.index.isin(last.index[last >= 0.9])]
+        assert recorded[claim].estimate.effect == pytest.approx(held.mean())
