@@ -33,9 +33,9 @@ pilots on seed 900. Its four layers answered four hops by step 19,200, its three
 two hops after one layer in all pairs, words of the fourth two in 0.54.
 
 KF30 was written when the final answers of the two-layer networks among these had been seen: three of twelve answer four
-hops, which doubling does not make. It asks other networks, of which none had been trained for so long. So does KF31,
-after four of the twelve had been taken apart: in all of these words of the third permutation held hops two and three in
-0.88 to 0.98 of pairs, and the query one hop in nearly all.
+hops by the last queries of rows, two by all queries, which doubling does not make. It asks other networks, of which
+none had been trained for so long. So does KF31, after four of the twelve had been taken apart: in all of these words of
+the third permutation held hops two and three in 0.88 to 0.98 of pairs, and the query one hop in nearly all.
 
 Twelve networks of three layers left KF26 open, at 10 of 12 [0.499, 0.982], and KF29, at 0.52 [0.35, 0.69]. Ten more of
 three layers were asked for then, once.

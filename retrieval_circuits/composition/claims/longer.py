@@ -56,7 +56,7 @@ LONGER = (
         source="source",
         source_verdict=PROVED,
         source_stance="elsewhere",
-        remark=LOOKED_TWICE,
+        remark=f"{LOOKED_TWICE} Corrected for two looks it stands.",
     ),
     Claim(
         id="KF27",
