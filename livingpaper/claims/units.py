@@ -134,6 +134,8 @@ EPOCHS, STEPS = Unit(name="epochs"), Unit(name="steps")
 COUNT = Unit()
 """How many of something: motifs, orders, rows."""
 NUMBER = Unit(digits=2)
+DOUBLINGS = Unit(name="doublings", digits=2)
+"""The logarithm of a ratio to base 2."""
 
 
 @dataclass(frozen=True, kw_only=True)

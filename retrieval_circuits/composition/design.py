@@ -20,11 +20,11 @@ from retrieval_circuits.stacked_heads import design as chains
 
 N_SYMBOLS, HOPS = 4, 4
 """Symbols, and the most hops that are asked for."""
-MUCH_LONGER, TIMES = 8, {8: "eight"}
-"""How many times as long the mixture is trained once more, after a pilot; that number as a word."""
+MUCH_LONGER, IN_WORDS = 8, {8: "eight"}
+"""How many times as long mixtures are trained on, chosen after a pilot; that number as a word."""
 WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
 STEPS_AN_EPOCH = 100
-"""Steps between two checkpoints: an "epoch" here draws as many batches anew."""
+"""Steps of an "epoch", which here draws as many batches anew; ``Arm.times`` of them lie between two checkpoints."""
 LEARNING_RATE, BETAS = 1e-3, (0.9, 0.98)
 N_HEADS = 4
 
@@ -56,7 +56,10 @@ class Way(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A way of training, layers, how many times as long as the others it lasts, and whether it asks once more."""
+    """A way of training, layers, how many times as long as others it trains, and whether its seeds are fresh ones.
+
+    Fresh seeds test what the first ones suggested.
+    """
 
     way: Way
     n_layers: int
@@ -64,7 +67,7 @@ class Arm(NamedTuple):
     fresh: bool = False
 
     def __str__(self) -> str:
-        longer = f", {TIMES[self.times]} times as long" if self.times > 1 else ""
+        longer = f", {IN_WORDS[self.times]} times as long" if self.times > 1 else ""
         return f"{self.way.name}, {self.n_layers} layers{longer}{', fresh seeds' if self.fresh else ''}"
 
 
@@ -99,7 +102,7 @@ FRESH_TWO = Arm(MIXTURE, 2, MUCH_LONGER, fresh=True)
 BY_HOPS = (STEPWISE_THREE, KEPT_THREE)
 KEPT_BY_DEPTH = (KEPT_TWO, KEPT_THREE, ADDING)
 ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW, *LONG, FRESH_TWO)))
-LONGER = (ALONE, *BY_DEPTH, FORWARD, ADDING)
+MORE_SEEDED = (ALONE, *BY_DEPTH, FORWARD, ADDING)
 """Arms that have more seeds: what the main claims compare."""
 
 FIRST_OF_THEIR_OWN = 11
@@ -143,7 +146,10 @@ class Params(BaseModel):
 
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
-    """Arm -> its recipes, one per seed; those of stacked heads beside them, which that chapter published."""
+    """Arm -> its recipes, one per seed; those of stacked heads beside them, which that chapter published.
+
+    Arms without seeds are left out.
+    """
     ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in seeds_of(params, arm)) for arm in ARMS}
     ours = {arm: made for arm, made in ours.items() if made}
     if not params.look_up_seeds:
@@ -161,7 +167,7 @@ def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
     if arm == FRESH_TWO:
         return params.fresh_seeds
     first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds
-    return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in LONGER else ()))))
+    return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in MORE_SEEDED else ()))))
 
 
 def _theirs(params: Params) -> chains.Params:

@@ -136,12 +136,12 @@ def where_answered(values: OfArms, arm: Arm, hops: int) -> OfArms:
     @of_arms(str(arm))
     def of_those(results: Results) -> pd.Series:
         found = values(results)
-        return found[found.index.isin(answering(results, arm, hops))]
+        return found[found.index.isin(seeds_answering(results, arm, hops))]
 
     return of_those
 
 
-def answering(results: Results, arm: Arm, hops: int) -> pd.Index:
+def seeds_answering(results: Results, arm: Arm, hops: int) -> pd.Index:
     """Init seeds of an arm's networks that answer a number of hops at the end."""
     accuracy = final_accuracy(arm, hops)(results)
     return accuracy.index[accuracy >= ANSWERED]

@@ -32,13 +32,14 @@ pilots on seed 900. Its four layers answered four hops by step 19,200, its three
 0.65 of three hops at step 28,800, still rising. Of the three layers, at the end, words of the second permutation held
 two hops after one layer in all pairs, words of the fourth two in 0.54.
 
-KF30 was written when the final answers of the two-layer networks among these had been seen: three of twelve answer four
-hops by the last queries of rows, two by all queries, which doubling does not make. It asks other networks, of which
-none had been trained for so long. So does KF31, after four of the twelve had been taken apart: in all of these words of
-the third permutation held hops two and three in 0.88 to 0.98 of pairs, and the query one hop in nearly all.
+KF30 was written when the final answers of the two-layer networks among these had been seen: of twelve, three answer
+four hops at the last queries of rows, two at all queries; doubling makes three in two layers. It asks other networks, of
+which none had been trained for so long. So does KF31, after four of the twelve had been taken apart: in all of these
+words of the third permutation held hops two and three in 0.88 to 0.98 of pairs, and the query one hop in nearly all.
 
-Twelve networks of three layers left KF26 open, at 10 of 12 [0.499, 0.982], and KF29, at 0.52 [0.35, 0.69]. Ten more of
-three layers were asked for then, once.
+Twelve networks of three layers left KF26 open by little, at 10 of 12 [0.499, 0.982]; for that reason ten more were
+asked for, once. KF29, open at 0.52 [0.35, 0.69], asks these, too. The sentences of KF28 to KF31 were narrowed after the
+results, to name the networks that were asked; readings and bounds stayed.
 """
 
 from retrieval_circuits.composition.claims.hops import DEPTH, LAYERS, ORDER

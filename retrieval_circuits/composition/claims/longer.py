@@ -11,13 +11,12 @@ from retrieval_circuits.composition.claims.shared import (
     final_score,
     held_where_answered,
 )
-from retrieval_circuits.composition.design import FRESH_TWO, LONG_FOUR, LONG_THREE, LONG_TWO, MUCH_LONGER, TIMES
+from retrieval_circuits.composition.design import FRESH_TWO, IN_WORDS, LONG_FOUR, LONG_THREE, LONG_TWO, MUCH_LONGER
 from retrieval_circuits.composition.published import POLYNOMIAL
 from retrieval_circuits.composition.readings import QUERY
 
-LONG = f"trained {TIMES[MUCH_LONGER]} times as long"
+SO_LONG = f"trained {IN_WORDS[MUCH_LONGER]} times as long"
 PROVED = "Proved, for a network and a training of their design: layer i makes 2^(i-1) hops"
-LOOKED_TWICE = "Looked at twice: twelve networks had left it open by little, and ten were added for that reason."
 
 
 def _hold_two(words: str, after: int, hop: int) -> Reading:
@@ -29,9 +28,9 @@ LONGER = (
     Claim(
         id="KF25",
         says=Says(
-            holds=f"From a mixture, {LONG}, networks of four layers learn four hops more often than not.",
-            fails=f"From a mixture, even {LONG}, networks of four layers mostly do not learn four hops.",
-            whether=f"whether four layers learn four hops more often than not where they are {LONG}",
+            holds=f"From a mixture, {SO_LONG}, networks of four layers learn four hops more often than not.",
+            fails=f"From a mixture, even {SO_LONG}, networks of four layers mostly do not learn four hops.",
+            whether=f"whether four layers learn four hops more often than not where they are {SO_LONG}",
         ),
         reading=final_score(LONG_FOUR, 4, "four hops"),
         rule=Share(each=IS_ANSWERED),
@@ -44,10 +43,10 @@ LONGER = (
     Claim(
         id="KF26",
         says=Says(
-            holds=f"From a mixture, {LONG}, networks of three layers learn four hops more often than not: more than "
+            holds=f"From a mixture, {SO_LONG}, networks of three layers learn four hops more often than not: more than "
             "one a layer.",
-            fails=f"From a mixture, even {LONG}, networks of three layers mostly do not learn four hops.",
-            whether=f"whether three layers learn four hops more often than not where they are {LONG}",
+            fails=f"From a mixture, even {SO_LONG}, networks of three layers mostly do not learn four hops.",
+            whether=f"whether three layers learn four hops more often than not where they are {SO_LONG}",
         ),
         reading=final_score(LONG_THREE, 4, "four hops"),
         rule=Share(each=IS_ANSWERED),
@@ -56,15 +55,16 @@ LONGER = (
         source="source",
         source_verdict=PROVED,
         source_stance="elsewhere",
-        remark=f"{LOOKED_TWICE} Corrected for two looks it stands.",
+        remark="Looked at twice: twelve networks had left it open by little, and ten were added for that reason. "
+        "Corrected for two looks it stands.",
     ),
     Claim(
         id="KF27",
         says=Says(
-            holds=f"From a mixture, {LONG}, networks of two layers learn three hops more often than not: more than "
+            holds=f"From a mixture, {SO_LONG}, networks of two layers learn three hops more often than not: more than "
             "one a layer.",
-            fails=f"From a mixture, even {LONG}, networks of two layers mostly do not learn three hops.",
-            whether=f"whether two layers learn three hops more often than not where they are {LONG}",
+            fails=f"From a mixture, even {SO_LONG}, networks of two layers mostly do not learn three hops.",
+            whether=f"whether two layers learn three hops more often than not where they are {SO_LONG}",
         ),
         reading=final_score(LONG_TWO, 3, "three hops"),
         rule=Share(each=IS_ANSWERED),
@@ -77,12 +77,12 @@ LONGER = (
     Claim(
         id="KF28",
         says=Says(
-            holds="In networks of three layers that answer four hops, the words of the second permutation hold two "
-            "hops after one layer, on average.",
-            fails="In networks of three layers that answer four hops, the words of the second permutation do not hold "
-            "two hops after one layer, on average.",
-            whether="whether in three layers that answer four hops words of the second permutation hold two hops after "
-            "one layer",
+            holds=f"In networks of three layers that, {SO_LONG}, answer four hops, the words of the second permutation "
+            "hold two hops after one layer, on average.",
+            fails=f"In networks of three layers that, {SO_LONG}, answer four hops, the words of the second permutation "
+            "do not hold two hops after one layer, on average.",
+            whether=f"whether in three layers that, {SO_LONG}, answer four hops words of the second permutation hold "
+            "two hops after one layer",
         ),
         reading=_hold_two("answers as if the second permutation's words held two hops after one layer,", 1, 2),
         bound=IS_HELD,
@@ -96,12 +96,12 @@ LONGER = (
     Claim(
         id="KF29",
         says=Says(
-            holds="In networks of three layers that answer four hops, the words of the fourth permutation hold hops "
-            "three and four after one layer, as doubling has it, on average.",
-            fails="In networks of three layers that answer four hops, the words of the fourth permutation are mostly "
-            "not read as holding hops three and four after one layer.",
-            whether="whether in three layers that answer four hops words of the fourth permutation hold hops three and "
-            "four after one layer",
+            holds=f"In networks of three layers that, {SO_LONG}, answer four hops, the words of the fourth permutation "
+            "hold hops three and four after one layer, as doubling has it, on average.",
+            fails=f"In networks of three layers that, {SO_LONG}, answer four hops, the words of the fourth permutation "
+            "are mostly not read as holding hops three and four after one layer.",
+            whether=f"whether in three layers that, {SO_LONG}, answer four hops words of the fourth permutation hold "
+            "hops three and four after one layer",
         ),
         reading=_hold_two(
             "answers as if the fourth permutation's words held hops three and four after one layer,", 1, 4
@@ -113,15 +113,15 @@ LONGER = (
                 bound=NOT_HELD,
             ),
         ),
-        remark=LOOKED_TWICE,
+        remark="Looked at twice: ten networks were added to twelve, as these had left KF26 open.",
     ),
     Claim(
         id="KF30",
         says=Says(
-            holds="There are networks of two layers that learn four hops, one more than our construction by doubling "
-            "makes.",
-            fails="Less than every third network of two layers learns four hops.",
-            whether="whether any network of two layers learns four hops",
+            holds=f"From a mixture, {SO_LONG}, some networks of two layers learn four hops, one more than our "
+            "construction by doubling makes.",
+            fails=f"From a mixture, even {SO_LONG}, fewer than every third network of two layers learn four hops.",
+            whether=f"whether any network of two layers learns four hops where it is {SO_LONG}",
         ),
         reading=final_score(FRESH_TWO, 4, "four hops"),
         rule=Some(each=IS_ANSWERED),
@@ -130,12 +130,12 @@ LONGER = (
     Claim(
         id="KF31",
         says=Says(
-            holds="In networks of two layers that answer three hops, the words of the third permutation hold hops two "
-            "and three after one layer, on average: they double, and the query makes the first hop.",
-            fails="In networks of two layers that answer three hops, the words of the third permutation are mostly not "
-            "read as holding hops two and three after one layer.",
-            whether="whether in two layers that answer three hops words of the third permutation hold hops two and "
-            "three after one layer",
+            holds=f"In networks of two layers that, {SO_LONG}, answer three hops, the words of the third permutation "
+            "hold hops two and three after one layer, on average: they double, and the query makes the first hop.",
+            fails=f"In networks of two layers that, {SO_LONG}, answer three hops, the words of the third permutation "
+            "are mostly not read as holding hops two and three after one layer.",
+            whether=f"whether in two layers that, {SO_LONG}, answer three hops words of the third permutation hold "
+            "hops two and three after one layer",
         ),
         reading=held_where_answered(
             "answers as if the third permutation's words held hops two and three after one layer,",

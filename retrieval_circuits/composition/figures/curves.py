@@ -3,12 +3,13 @@
 import itertools
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pandas as pd
 
 from circuitcore.emergence import crossing_times
 from circuitcore.tasks.k_fold_composition import unable_to_stop
-from livingpaper.claims.results import Results
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.composition.design import (
     ALONE_DEEP,
@@ -17,6 +18,7 @@ from retrieval_circuits.composition.design import (
     HOPS,
     IN_TURN,
     LONG,
+    MUCH_LONGER,
     N_SYMBOLS,
     SHALLOW,
     STEPS_AN_EPOCH,
@@ -46,7 +48,8 @@ def depths(results: Results) -> View:
 
 def longer(results: Results) -> View:
     """The same of the mixture trained for much longer."""
-    return _curves(results, {arm: f"{arm.n_layers} layers" for arm in LONG})
+    view = _curves(results, {arm: f"{arm.n_layers} layers" for arm in LONG})
+    return replace(view, note=f"{view.note}. Measured every {STEPS_AN_EPOCH * MUCH_LONGER} steps")
 
 
 def beyond(depths: View) -> str:
@@ -119,6 +122,8 @@ def turn_lengths(steps: int) -> str:
 
 def _curves(results: Results, panels: dict[Arm, str]) -> View:
     shown = present(results, tuple(panels))
+    if not shown:
+        raise SelectionError(f"none of these arms was trained: {', '.join(map(str, panels))}")
     found = [accuracy_curves(results, arm).assign(panel=panels[arm], arm=str(arm)) for arm in shown]
     table = pd.concat(found, ignore_index=True).sort_values(["hops", "step"], kind="stable")
     table = in_order(table.assign(series=table["hops"].map(WORDS)), "panel", panels.values())

@@ -9,7 +9,15 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.composition.design import FOLLOWED, FOUR, HOPS, KEPT_TWO, LONG_THREE, LONG_TWO, WORDS, Arm
 from retrieval_circuits.composition.figures.curves import GUESS, ROWS
-from retrieval_circuits.composition.readings import ANSWERED, MAPS, QUERY, answering, exchanged, final_accuracy, holds
+from retrieval_circuits.composition.readings import (
+    ANSWERED,
+    MAPS,
+    QUERY,
+    exchanged,
+    final_accuracy,
+    holds,
+    seeds_answering,
+)
 from retrieval_circuits.design import BAND
 
 
@@ -19,17 +27,18 @@ def held(results: Results) -> View:
 
 
 def held_longer(results: Results) -> View:
-    """The same of networks of three layers, trained for much longer, four hops being asked for.
-
-    Of those that answer four hops; of all where none does.
-    """
-    view = _held(results, LONG_THREE, HOPS, answering(results, LONG_THREE, HOPS))
-    return replace(view, note=f"Networks that answer four hops; all, where none does. {view.note}")
+    """The same of networks of three layers, trained for much longer, four hops being asked for."""
+    return _held_where_answered(results, LONG_THREE)
 
 
 def held_gates(results: Results) -> View:
-    """The same of networks of two layers, trained for much longer, that answer four hops."""
-    view = _held(results, LONG_TWO, HOPS, answering(results, LONG_TWO, HOPS))
+    """The same of networks of two layers."""
+    return _held_where_answered(results, LONG_TWO)
+
+
+def _held_where_answered(results: Results, arm: Arm) -> View:
+    """The view of networks of an arm that answer four hops; of all, where none does."""
+    view = _held(results, arm, HOPS, seeds_answering(results, arm, HOPS))
     return replace(view, note=f"Networks that answer four hops; all, where none does. {view.note}")
 
 
@@ -41,7 +50,7 @@ def share_held(held: View, words_of: int, done: int) -> str:
 
 
 def _held(results: Results, arm: Arm, hops: int, seeds: Collection[int] = ()) -> View:
-    """The view of ``held``: of networks of some init seeds, or of all."""
+    """The view of ``held``, of networks of some init seeds; of all where none is given."""
     rows = exchanged(results, arm, MAPS, hops)
     done = rows["edit"].astype(str).str.removeprefix("hops_").astype(int)
     panel = rows["variable"].astype(str).str.removeprefix("maps_").map("words of permutation {}".format)

@@ -7,7 +7,17 @@ from typing import NamedTuple
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import SEED_DRAWS, Reading, Values
 from livingpaper.claims.rules import OnAverage, Rule, Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Bound, Unit, at_least, at_most, share_of
+from livingpaper.claims.units import (
+    DOUBLINGS,
+    MORE_OFTEN_THAN_NOT,
+    NUMBER,
+    STEPS,
+    Bound,
+    Unit,
+    at_least,
+    at_most,
+    share_of,
+)
 from livingpaper.claims.verdict import Stance
 from retrieval_circuits.emergence_laws import readings
 from retrieval_circuits.emergence_laws.design import (
@@ -27,7 +37,6 @@ from retrieval_circuits.emergence_laws.design import (
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
 
-DOUBLINGS = Unit(name="doublings", digits=2)
 NETWORKS, QUERIES = (share_of(of) for of in ("networks", "queries"))
 NEARLY_ALL = at_least(0.9, "a wait that is cut off at the cap is too short")
 ON = {PAIRS: "on pairs", SEQUENCE: "on sequences"}

@@ -4,9 +4,9 @@ from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, Values, at_end
-from livingpaper.claims.units import Unit, at_least, at_most
+from livingpaper.claims.units import DOUBLINGS, Unit, at_least, at_most
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.permutation_recall.claims.networks import DOUBLINGS, PROBES
+from retrieval_circuits.permutation_recall.claims.networks import PROBES
 from retrieval_circuits.permutation_recall.design import ANY_SOURCE, ONLY_FIRST, WIDTHS
 from retrieval_circuits.permutation_recall.readings import parts, sizes
 from retrieval_circuits.permutation_recall.readings.models import LEARNT

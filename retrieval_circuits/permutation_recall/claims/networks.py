@@ -10,7 +10,6 @@ from retrieval_circuits.permutation_recall.readings.models import LEARNT, ONE, T
 PROBES, ROWS = share_of("probes"), share_of("rows")
 DISTANCE = Unit(name="points", times=100, low=0, high=1)
 """A distance of two shares, which has no sign."""
-DOUBLINGS = Unit(name="doublings", digits=2)
 RECALL = "share of probes answered with the y that was shown"
 MODEL_1, MODEL_2 = "d 16, 1 head, no repeats", "d 32, 2 heads, repeats"
 STOPPED_1, STOPPED_2 = f"{MODEL_1}, at the source's epoch 20", f"{MODEL_2}, at the source's epoch 50"

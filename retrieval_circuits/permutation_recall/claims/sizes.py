@@ -5,11 +5,10 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading, Values, at_end
 from livingpaper.claims.rules import Every, Share
-from livingpaper.claims.units import Unit, at_least, at_most, share_of
+from livingpaper.claims.units import DOUBLINGS, Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.permutation_recall.claims.networks import (
     AT_END,
-    DOUBLINGS,
     PROBES,
     RECALL,
     ROWS,

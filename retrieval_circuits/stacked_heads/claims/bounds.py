@@ -6,7 +6,6 @@ from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT
 ERROR = Unit(digits=2, low=0.0)
 """Squared error of symbols whose numbers have variance 1."""
 ERROR_MORE = Unit(digits=2)
-DOUBLINGS = Unit(name="doublings", digits=2)
 LAYERS = Unit(name="layers", digits=1)
 ATTENTION = share_of("attention")
 IS_LOOKED_ALONG = at_least(ATTENDED, "the source's threshold for a path")

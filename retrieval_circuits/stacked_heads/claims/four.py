@@ -14,10 +14,9 @@ answer, and hops that had merely been taken away. Seeds went from twelve to sixt
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Every, Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
+from livingpaper.claims.units import DOUBLINGS, MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads.claims.bounds import (
     ATTENTION,
-    DOUBLINGS,
     ERROR,
     ERROR_MORE,
     IS_LEARNT,

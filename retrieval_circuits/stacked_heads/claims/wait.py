@@ -7,8 +7,7 @@ control that repeated rows can make networks wait. No threshold but the controls
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
-from livingpaper.claims.units import Bound, at_least, at_most
-from retrieval_circuits.stacked_heads.claims.bounds import DOUBLINGS
+from livingpaper.claims.units import DOUBLINGS, Bound, at_least, at_most
 from retrieval_circuits.stacked_heads.design.wait import FASTER, FIXED, LESS_NOISE, NO_DECAY, TINY, Change
 from retrieval_circuits.stacked_heads.readings.wait import more_doublings
 

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from published_stage import evidence
+from scipy.stats import binomtest
 
 from livingpaper.claims.results import Results
 from retrieval_circuits.composition.design import BY_DEPTH, FRESH_TWO, LONG, LONG_FOUR, LONG_THREE, LONG_TWO, TWO
@@ -42,6 +43,15 @@ def test_what_they_answer_is_counted_by_hand(found):
         right = values[values.columns.max()] >= 0.9
         estimate = recorded[claim].estimate
         assert len(right) == estimate.n == n_networks and estimate.effect == pytest.approx(right.mean())
+
+
+@pytest.mark.slow
+def test_what_is_looked_at_twice_stands_corrected_for_that(found):
+    recorded, results = found
+    values = accuracy(results, LONG_THREE).xs("hops_4", level="variable").unstack("step").iloc[:, -1]
+    right = int((values >= 0.9).sum())
+    assert recorded["KF26"].status == "Supported" and "two looks it stands" in recorded["KF26"].claim.remark
+    assert binomtest(right, len(values)).proportion_ci(0.975).low > 0.5
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ def test_three_hops_in_two_layers_are_read_off_where_words_double_and_the_query_
 
 
 def test_four_hops_in_two_layers_of_a_head_for_each_symbol_are_read_off():
-    """Words double, the query hops, and the last table is no longer read where it stands."""
+    """Words double, and the last table is no longer read where it stands."""
     config, weights = wired_gates(TASK)
     assert (config.n_layers, config.n_heads, accuracies(config, weights)[3]) == (2, 4, 1)
     rows = table(config, weights)

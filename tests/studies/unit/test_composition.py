@@ -187,8 +187,8 @@ def test_in_reverse_each_number_of_hops_has_as_many_rows():
 
 def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
     seeds = {arm: design.seeds_of(PUBLISHED, arm) for arm in ARMS}
-    assert {len(seeds[arm]) for arm in design.LONGER} == {32}
-    others = [arm for arm in ARMS if arm not in (*design.LONGER, *design.SHALLOW, *design.LONG, design.FRESH_TWO)]
+    assert {len(seeds[arm]) for arm in design.MORE_SEEDED} == {32}
+    others = [arm for arm in ARMS if arm not in (*design.MORE_SEEDED, *design.SHALLOW, *design.LONG, design.FRESH_TWO)]
     assert {len(seeds[arm]) for arm in others} == {17}
     assert {seeds[arm] for arm in design.SHALLOW} == {tuple(range(11, 33))}, "each with permutations of its own"
     assert not any(900 in of_arm for of_arm in seeds.values())
@@ -217,13 +217,13 @@ def test_only_networks_that_answer_are_read_where_that_is_said():
         {**row(arm, "maps_hold", value, **where), "init_seed": seed} for seed, value in {1: 0.3, 2: 0.8, 3: 0.4}.items()
     ]
     query = {"site": "L0.resid_post", "family": "hops_4", "variable": "x_0"}
-    held += [{**row(arm, "query_holds", seed / 10, **query), "init_seed": seed} for seed in curves]
+    held += [{**row(arm, "query_holds", seed**2 / 10, **query), "init_seed": seed} for seed in curves]
     found = results(rows, held)
     values = readings.holds(arm, readings.MAPS, 4, 1, variable="maps_4", edit="hops_2")
     assert values(found).to_dict() == {1: 0.3, 2: 0.8, 3: 0.4}
     assert readings.where_answered(values, arm, 4)(found).to_dict() == {2: 0.8}
     assert readings.where_answered(values, arm, 3)(found).empty
-    for shown, maps, ask in ((found, 0.8, 0.2), (results(rows[: len(rows) // 3], held), 0.5, 0.2)):
+    for shown, maps, ask in ((found, 0.8, 0.4), (results(rows[: len(rows) // 3], held), 0.5, 1.4 / 3)):
         drawn = figures.VIEWS["held_longer"](shown).table.set_index(["panel", "row"])["value"]
         assert drawn.to_dict() == pytest.approx({(MAPS_4, "two hops"): maps, ("the query", "no hop"): ask})
 
