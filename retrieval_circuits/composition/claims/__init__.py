@@ -33,8 +33,8 @@ pilots on seed 900. Its four layers answered four hops by step 19,200, its three
 two hops after one layer in all pairs, words of the fourth two in 0.54.
 
 KF30 was written when the final answers of the two-layer networks among these had been seen: of twelve, three answer
-four hops at the last queries of rows, two at all queries; doubling makes three in two layers. It asks other networks, of
-which none had been trained for so long. So does KF31, after four of the twelve had been taken apart: in all of these
+four hops at the last queries of rows, two at all queries; doubling makes three in two layers. It asks other networks,
+of which none had been trained for so long. So does KF31, after four of the twelve had been taken apart: in all of these
 words of the third permutation held hops two and three in 0.88 to 0.98 of pairs, and the query one hop in nearly all.
 
 Twelve networks of three layers left KF26 open by little, at 10 of 12 [0.499, 0.982]; for that reason ten more were
