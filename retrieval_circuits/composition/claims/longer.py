@@ -1,5 +1,7 @@
 """Claims on mixtures that are trained much longer: whether one hop a layer was a matter of time."""
 
+from dataclasses import replace
+
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Share, Some
@@ -11,12 +13,20 @@ from retrieval_circuits.composition.claims.shared import (
     final_score,
     held_where_answered,
 )
-from retrieval_circuits.composition.design import FRESH_TWO, IN_WORDS, LONG_FOUR, LONG_THREE, LONG_TWO, MUCH_LONGER
-from retrieval_circuits.composition.published import POLYNOMIAL
+from retrieval_circuits.composition.design import (
+    FRESH_TWO,
+    IN_WORDS,
+    LONG_FOUR,
+    LONG_THREE,
+    LONG_TWO,
+    MUCH_LONGER,
+    WORDS,
+    Arm,
+)
+from retrieval_circuits.composition.published import DOUBLES, POLYNOMIAL
 from retrieval_circuits.composition.readings import QUERY
 
 SO_LONG = f"trained {IN_WORDS[MUCH_LONGER]} times as long"
-PROVED = "Proved, for a network and a training of their design: layer i makes 2^(i-1) hops"
 
 
 def _hold_two(words: str, after: int, hop: int) -> Reading:
@@ -24,56 +34,38 @@ def _hold_two(words: str, after: int, hop: int) -> Reading:
     return held_where_answered(words, LONG_THREE, 4, after, variable=f"maps_{hop}", edit="hops_2")
 
 
+LAYERS = {2: "two", 3: "three", 4: "four"}
+
+
+def _learn(claim_id: str, arm: Arm, hops: int) -> Claim:
+    """From a mixture, trained for much longer, networks of an arm learn a number of hops more often than not."""
+    layers, more, before = LAYERS[arm.n_layers], hops > arm.n_layers, hops - 1
+    learn, passing = f"layers learn {WORDS[hops]} more often than not", ": more than one a layer" if more else ""
+    return Claim(
+        id=claim_id,
+        says=Says(
+            holds=f"From a mixture, {SO_LONG}, networks of {layers} {learn}{passing}.",
+            fails=f"From a mixture, even {SO_LONG}, networks of {layers} layers mostly do not learn {WORDS[hops]}.",
+            whether=f"whether {layers} {learn} where they are {SO_LONG}",
+        ),
+        reading=final_score(arm, hops, WORDS[hops]),
+        rule=Share(each=IS_ANSWERED),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(Control(reading=final_score(arm, before, WORDS[before]), bound=IS_ANSWERED, spoils="no"),),
+        source="source",
+        source_verdict=DOUBLES if more else f"Proved, for a network and a training of their design: {POLYNOMIAL}",
+        source_stance="elsewhere",
+    )
+
+
 LONGER = (
-    Claim(
-        id="KF25",
-        says=Says(
-            holds=f"From a mixture, {SO_LONG}, networks of four layers learn four hops more often than not.",
-            fails=f"From a mixture, even {SO_LONG}, networks of four layers mostly do not learn four hops.",
-            whether=f"whether four layers learn four hops more often than not where they are {SO_LONG}",
-        ),
-        reading=final_score(LONG_FOUR, 4, "four hops"),
-        rule=Share(each=IS_ANSWERED),
-        bound=MORE_OFTEN_THAN_NOT,
-        controls=(Control(reading=final_score(LONG_FOUR, 3, "three hops"), bound=IS_ANSWERED, spoils="no"),),
-        source="source",
-        source_verdict=f"Proved, for a network and a training of their design: {POLYNOMIAL}",
-        source_stance="elsewhere",
-    ),
-    Claim(
-        id="KF26",
-        says=Says(
-            holds=f"From a mixture, {SO_LONG}, networks of three layers learn four hops more often than not: more than "
-            "one a layer.",
-            fails=f"From a mixture, even {SO_LONG}, networks of three layers mostly do not learn four hops.",
-            whether=f"whether three layers learn four hops more often than not where they are {SO_LONG}",
-        ),
-        reading=final_score(LONG_THREE, 4, "four hops"),
-        rule=Share(each=IS_ANSWERED),
-        bound=MORE_OFTEN_THAN_NOT,
-        controls=(Control(reading=final_score(LONG_THREE, 3, "three hops"), bound=IS_ANSWERED, spoils="no"),),
-        source="source",
-        source_verdict=PROVED,
-        source_stance="elsewhere",
+    _learn("KF25", LONG_FOUR, 4),
+    replace(
+        _learn("KF26", LONG_THREE, 4),
         remark="Looked at twice: twelve networks had left it open by little, and ten were added for that reason. "
         "Corrected for two looks it stands.",
     ),
-    Claim(
-        id="KF27",
-        says=Says(
-            holds=f"From a mixture, {SO_LONG}, networks of two layers learn three hops more often than not: more than "
-            "one a layer.",
-            fails=f"From a mixture, even {SO_LONG}, networks of two layers mostly do not learn three hops.",
-            whether=f"whether two layers learn three hops more often than not where they are {SO_LONG}",
-        ),
-        reading=final_score(LONG_TWO, 3, "three hops"),
-        rule=Share(each=IS_ANSWERED),
-        bound=MORE_OFTEN_THAN_NOT,
-        controls=(Control(reading=final_score(LONG_TWO, 2, "two hops"), bound=IS_ANSWERED, spoils="no"),),
-        source="source",
-        source_verdict=PROVED,
-        source_stance="elsewhere",
-    ),
+    _learn("KF27", LONG_TWO, 3),
     Claim(
         id="KF28",
         says=Says(

@@ -20,6 +20,7 @@ from retrieval_circuits.composition.design import (
     STEPWISE_THREE,
     THREE,
 )
+from retrieval_circuits.composition.published import DOUBLES
 
 SHALLOW = (
     Claim(
@@ -50,7 +51,7 @@ SHALLOW = (
         bound=IS_ANSWERED,
         controls=(Control(reading=best_score(DOUBLED_THREE, 2, "two hops"), bound=IS_ANSWERED),),
         source="source",
-        source_verdict="Proved, for a network and a training of their design: layer i makes 2^(i-1) hops",
+        source_verdict=DOUBLES,
         source_stance="elsewhere",
     ),
     Claim(

@@ -5,7 +5,7 @@ from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.composition.claims.shared import IS_ANSWERED, IS_GUESSED, final_score
 from retrieval_circuits.composition.design import ALONE, FOLLOWED, N_LAYERS, POWERS, Arm
-from retrieval_circuits.composition.published import EXPONENTIAL, POLYNOMIAL
+from retrieval_circuits.composition.published import DOUBLES, EXPONENTIAL, POLYNOMIAL
 
 IN_POWERS = Arm(POWERS, N_LAYERS)
 DATA = (
@@ -48,7 +48,7 @@ DATA = (
         bound=IS_ANSWERED,
         controls=(Control(reading=final_score(IN_POWERS, 2, "two hops"), bound=IS_ANSWERED),),
         source="source",
-        source_verdict="Proved, for a network and a training of their design: layer i makes 2^(i-1) hops",
+        source_verdict=DOUBLES,
         source_stance="elsewhere",
     ),
 )

@@ -16,7 +16,7 @@ from retrieval_circuits.composition.design import (
     STEPS_AN_EPOCH,
     Arm,
 )
-from retrieval_circuits.composition.published import POLYNOMIAL
+from retrieval_circuits.composition.published import DOUBLES, POLYNOMIAL
 
 IS_LOST = at_most(0.75, "a quarter of the answers lost")
 CONTROL_ADDED = (
@@ -63,7 +63,7 @@ TURNS = (
         bound=IS_ANSWERED,
         controls=(Control(reading=best_score(BY_POWERS, 2, "two hops"), bound=IS_ANSWERED),),
         source="source",
-        source_verdict="Proved, for a network and a training of their design: layer i makes 2^(i-1) hops",
+        source_verdict=DOUBLES,
         source_stance="elsewhere",
     ),
     Claim(
