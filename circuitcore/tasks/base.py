@@ -197,9 +197,26 @@ class Task(ABC):
         Raises:
             TaskError: a name that is not in ``splits``.
         """
+        self.refuse_split(name)
+        return _cached_splits(self)[name]
+
+    def shape(self, split: str) -> tuple[int, int]:
+        """Rows of a split, and their positions. A task that knows them makes no rows for it.
+
+        Raises:
+            TaskError: a name that is not in ``splits``.
+        """
+        n_rows, n_pos = self.split(split).tokens.shape[:2]
+        return n_rows, n_pos
+
+    def refuse_split(self, name: str) -> None:
+        """Refuse a split that there is not.
+
+        Raises:
+            TaskError: which, and which there are.
+        """
         if name not in self.splits:
             raise TaskError(unknown("split", name, self.splits))
-        return _cached_splits(self)[name]
 
     def few(self, split: str, n_rows: int) -> Batch:
         """At most so many rows of a split's kind: its first ones, unless a task makes others for less than all take.
@@ -216,8 +233,7 @@ class Task(ABC):
         Raises:
             TaskError: a task whose splits are all there is, a name that is not in ``splits``, or fewer than one row.
         """
-        if split not in self.splits:
-            raise TaskError(unknown("split", split, self.splits))
+        self.refuse_split(split)
         _refuse_none(n_rows)
         return self.make_rows(split, n_rows, seed)
 

@@ -6,7 +6,6 @@ that some rows have shorter chains: in a stage of their own, or among the others
 
 import dataclasses
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,11 +49,6 @@ class ChainsOfLengths(ChainRetrieval):
     def splits(self) -> tuple[str, ...]:
         """Those of ``ChainRetrieval``, one of each shorter length, and one of all lengths."""
         return (*SPLITS, *(f"train_{length}" for length in range(1, self.n_steps)), MIXED)
-
-    def make_splits(self) -> Mapping[str, Batch]:
-        """All splits; each has a stream of random numbers of its own."""
-        sizes = dict.fromkeys(("val", "test"), self.n_test)
-        return {name: self.make_rows(name, sizes.get(name, self.n_train), self.seed) for name in self.splits}
 
     def make_rows(self, split: str, n_rows: int, seed: int) -> Batch:
         """``n_rows`` fresh rows of a split."""

@@ -16,7 +16,6 @@ from jaxtyping import Int
 from numpy.random import PCG64
 from torch import Tensor
 
-from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
 from circuitcore.tasks.kv_sampling import random_bits
@@ -235,8 +234,7 @@ class KFoldComposition(TokenTask):
         """The numbers of hops that a split asks for, each equally often on average."""
         if split == "train":
             return self.mixed
-        if split not in self.splits:
-            raise TaskError(unknown("split", split, self.splits))
+        self.refuse_split(split)
         most = self.n_hops if split == "test" else int(split.rpartition("_")[2])
         return (most,) if split.startswith("hops_") else tuple(range(1, most + 1))
 

@@ -17,7 +17,6 @@ from jaxtyping import Int
 from numpy.random import PCG64
 from torch import Tensor
 
-from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
 from circuitcore.tasks.kv_sampling import random_bits
@@ -156,8 +155,7 @@ class PermutationRecall(TokenTask):
         Raises:
             TaskError: a name that is not in ``splits``.
         """
-        if split not in self.splits:
-            raise TaskError(unknown("split", split, self.splits))
+        self.refuse_split(split)
         train, held_out = self._divided
         return {"train": train, "test": held_out if len(held_out) else train, "all": torch.cat([train, held_out])}[
             split

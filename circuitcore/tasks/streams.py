@@ -15,7 +15,6 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.errors import TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
@@ -270,15 +269,6 @@ class Stream(TokenTask):
         right = reads.key - self.words.first_key
         look = Look(row=reads.row, at=reads.at, places=places, right=right, copied=reads.support, answer=reads.answer)
         return {"current values": look}
-
-    def refuse_split(self, name: str) -> None:
-        """Refuse a split that there is not.
-
-        Raises:
-            TaskError: which, and which there are.
-        """
-        if name not in self.splits:
-            raise TaskError(unknown("split", name, self.splits))
 
 
 def writes_of(words: StreamWords, events: Events) -> Writes:

@@ -119,8 +119,12 @@ class SymbolChains(VectorTask):
 
     def make_splits(self) -> Mapping[str, Batch]:
         """All splits; each has a stream of random numbers of its own."""
-        sizes = {"train": self.n_train, "val": self.n_test, "test": self.n_test}
-        return {name: self.make_rows(name, size, self.seed) for name, size in sizes.items()}
+        return {name: self.make_rows(name, self.shape(name)[0], self.seed) for name in self.splits}
+
+    def shape(self, split: str) -> tuple[int, int]:
+        """Rows as asked for, all of them as long as the longest; a split that chooses or reports has ``n_test``."""
+        self.refuse_split(split)
+        return self.n_test if split in SPLITS[1:] else self.n_train, self.max_length
 
     def looks(self, batch: Batch) -> Mapping[str, Look]:
         """By each of ``links``. Right is the position of the same chain, and the alternatives are those of all."""

@@ -115,8 +115,7 @@ class Schedule:
         """
         per_epoch = [0]
         for stage in self.stages:
-            groups = [] if stage.fresh else _splits_by_length(self.task, stage.splits)
-            sizes = [stage.fresh] if stage.fresh else [sum(map(len, group)) for group in groups]
+            sizes = [stage.fresh] if stage.fresh else self._sizes(stage)
             per_epoch += [sum(-(-n_rows // self.batch_size) for n_rows in sizes)] * stage.epochs
         ends = [at - self.start for at in accumulate(per_epoch)]
         if self.end is None:
@@ -131,6 +130,13 @@ class Schedule:
                 f"{ends[-1]}, as all stages together have {self.n_epochs} epochs"
             )
         return tuple(min(at, self.end) for at in ends)
+
+    def _sizes(self, stage: Stage) -> list[int]:
+        """Rows of each length, of which an epoch makes batches."""
+        sizes: dict[int, int] = {}
+        for n_rows, n_pos in map(self.task.shape, stage.splits):
+            sizes[n_pos] = sizes.get(n_pos, 0) + n_rows
+        return list(sizes.values())
 
     @property
     def n_epochs(self) -> int:

@@ -228,6 +228,7 @@ def test_splits_are_a_function_of_the_parameters(task):
     assert again == task and hash(again) == hash(task)
     fresh = task.make_splits()
     for name in task.splits:
+        assert task.shape(name) == fresh[name].tokens.shape[:2]
         assert torch.equal(fresh[name].tokens, task.split(name).tokens)
         assert torch.equal(fresh[name].targets, task.split(name).targets)
 
