@@ -14,7 +14,7 @@ from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.k_fold_composition import KFoldComposition
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits.composition.measures import Counts, Exchanges, exchanges, hop_scores
+from retrieval_circuits.composition.measures import Counts, Exchanges, exchanges, hop_scores, removals
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.stacked_heads import design as chains
 
@@ -56,19 +56,22 @@ class Way(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A way of training, layers, how many times as long as others it trains, and whether its seeds are fresh ones.
+    """A way of training, layers, how many times as long as others it trains, whether its seeds are fresh, and heads.
 
-    Fresh seeds test what the first ones suggested.
+    Fresh seeds test what the first ones suggested. More heads are narrower: of all layers together they have as many
+    weights.
     """
 
     way: Way
     n_layers: int
     times: int = 1
     fresh: bool = False
+    n_heads: int = N_HEADS
 
     def __str__(self) -> str:
+        heads = f" of {self.n_heads} heads" if self.n_heads != N_HEADS else ""
         longer = f", {IN_WORDS[self.times]} times as long" if self.times > 1 else ""
-        return f"{self.way.name}, {self.n_layers} layers{longer}{', fresh seeds' if self.fresh else ''}"
+        return f"{self.way.name}, {self.n_layers} layers{heads}{longer}{', fresh seeds' if self.fresh else ''}"
 
 
 ONLY = Way("four hops alone", mixed=(4,))
@@ -99,9 +102,13 @@ LONG = LONG_TWO, LONG_THREE, LONG_FOUR = tuple(Arm(MIXTURE, n_layers, MUCH_LONGE
 """The mixture again, trained for much longer."""
 FRESH_TWO = Arm(MIXTURE, 2, MUCH_LONGER, fresh=True)
 """Two layers once more: what the first of them suggested is tested on these."""
+BY_HEADS = FEW_HEADS, MANY_HEADS = tuple(Arm(MIXTURE, 2, MUCH_LONGER, n_heads=n_heads) for n_heads in (2, 8))
+"""Two layers of fewer and of more heads, as long: whether heads are what two layers make hops with."""
+TAKEN_APART = (LONG_TWO, FRESH_TWO, *BY_HEADS)
+"""Arms of which single heads are removed."""
 BY_HOPS = (STEPWISE_THREE, KEPT_THREE)
 KEPT_BY_DEPTH = (KEPT_TWO, KEPT_THREE, ADDING)
-ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW, *LONG, FRESH_TWO)))
+ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW, *LONG, FRESH_TWO, *BY_HEADS)))
 MORE_SEEDED = (ALONE, *BY_DEPTH, FORWARD, ADDING)
 """Arms that have more seeds: what the main claims compare."""
 
@@ -135,8 +142,9 @@ class Params(BaseModel):
     long_seeds: Annotated[Seeds, Field(description="init seeds of mixtures trained eight times as long; may be empty")]
     more_long_seeds: Annotated[Seeds, Field(description="more init seeds of three layers, as long; may be empty")]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds of two layers, as long, that test what those suggest")]
+    head_seeds: Annotated[Seeds, Field(description="init seeds of two layers of 2 and of 8 heads, as long")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
-    d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
+    d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
     batch_size: Annotated[int, Field(ge=1, le=4096, description="rows of a batch")]
     steps: Annotated[int, Field(ge=1200, le=200_400, multiple_of=1200, description="of training, all stages together")]
@@ -166,6 +174,8 @@ def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
         return (*params.long_seeds, *(params.more_long_seeds if arm == LONG_THREE else ()))
     if arm == FRESH_TWO:
         return params.fresh_seeds
+    if arm in BY_HEADS:
+        return params.head_seeds
     first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds
     return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in MORE_SEEDED else ()))))
 
@@ -192,7 +202,7 @@ def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
         task=task.name,
         task_params=task.params,
         model=ModelConfig(
-            d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=arm.n_layers, n_heads=N_HEADS,
+            d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=arm.n_layers, n_heads=arm.n_heads,
             d_model=params.d_model, d_mlp=0, norm="layer", positions="none", mlp="none", tied=False, bias="none",
         ),
         optimizer=Optimizer(name="adam", lr=LEARNING_RATE, betas=BETAS),
@@ -206,14 +216,18 @@ def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Accuracy of every checkpoint by number of hops, and at the end what each layer holds; theirs as they have it."""
+    """Accuracy of every checkpoint by number of hops, and at the end what each layer holds, or what single heads cost.
+
+    Theirs as they have it.
+    """
     if arm in LOOK_UPS:
         return chains.instruments(_theirs(params), arm)
     scored, patched = Counts(n_rows=params.n_rows), Exchanges(n_pairs=min(params.n_pairs, params.n_rows))
-    return (
-        Instrument(name="measurements", version=1, measures=hop_scores, settings=scored),
-        Instrument(name="exchanges", version=1, measures=exchanges, when="last", settings=patched),
-    )
+    held = Instrument(name="exchanges", version=1, measures=exchanges, when="last", settings=patched)
+    costs = Instrument(name="removals", version=1, measures=removals, when="last", settings=scored)
+    found = [Instrument(name="measurements", version=1, measures=hop_scores, settings=scored)]
+    found += [held] * (arm not in map(str, BY_HEADS)) + [costs] * (arm in map(str, TAKEN_APART))
+    return tuple(found)
 
 
 SHIPPED_AT = {str(FOUR): (1 / 4, 1 / 2, 1), str(FORWARD): (1,)}

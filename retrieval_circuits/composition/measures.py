@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -12,8 +13,8 @@ from torch import Tensor
 from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
-from circuitcore.models import Patch, Site
-from circuitcore.tasks.base import Interchange
+from circuitcore.models import Ablate, Head, Patch, Site
+from circuitcore.tasks.base import Batch, Interchange
 from circuitcore.tasks.k_fold_composition import KFoldComposition
 
 if TYPE_CHECKING:
@@ -110,6 +111,77 @@ def add_exchanges(task: KFoldComposition, net: Network, pairs: Interchange, rows
         labels, expected = [dict(label) for label in predicted[role]], torch.stack([*predicted[role].values()])
         shares = (answers == expected).float().mean(1)
         rows.add(metric, shares[None], len(answers), labels, site=name, family=pairs.name, split="test")
+
+
+def removals(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
+    """What each head of the last layer costs where it is removed, at the last checkpoint, by what a query passes.
+
+    A removed head gives, everywhere in a row, what it gives there on average over rows. Its cost is the share of
+    queries that are right with it less the share without; below 0 where it is in the way. All queries of the split
+    "test" that ask for three or four hops (family ``hops_3``, ``hops_4``). Hop j of a query is the pair of symbols
+    between which it goes then, one of N * N.
+
+    Metrics:
+
+    * ``costs``: of each ``head``, for each last hop (variable "a>c": from a to c).
+    * ``own_head``: for each j (variable ``hop_j``), the cost of the head that queries with the same hop j need most,
+      mean over those hops; chosen on every other query, measured on the rest. About the largest mean cost of a head
+      where heads do not share out that hop.
+    * ``other_heads``: the mean cost of the others there.
+    """
+    task, step = run.recipe.make_task(), run.steps[-1]
+    net, batch = Network(run.recipe.model, run.stack((step,))), task.split("test").rows(slice(0, counts.n_rows))
+    shown, start, asked = task.read(batch)
+    walks, costs = task.walk(shown, start), head_costs(net, batch)
+    rows = Rows(run.run_id, (step,), [run.tokens_seen(step)])
+    words = [{"variable": f"{a}>{b}"} for a, b in product(task.vocab[: task.n_symbols], repeat=2)]
+    for hops in (3, 4):
+        chosen = asked == hops
+        common, walk, cost = {"family": f"hops_{hops}", "split": "test"}, walks[chosen], costs[:, chosen]
+        kinds = walk[:, :-1] * task.n_symbols + walk[:, 1:]  # of each hop
+        for head, by_kind in enumerate(mean_by(cost, kinds[:, hops - 1], len(words))):
+            rows.add("costs", by_kind[None], cost.shape[1], words, layer=net.config.n_layers - 1, head=head, **common)
+        for hop in range(1, hops + 1):
+            own, others = own_and_others(cost, kinds[:, hop - 1], len(words))
+            rows.add("own_head", own[None], cost.shape[1], variable=f"hop_{hop}", **common)
+            rows.add("other_heads", others[None], cost.shape[1], variable=f"hop_{hop}", **common)
+    progress(1)
+    return rows.frame()
+
+
+def head_costs(net: Network, batch: Batch) -> Float[Tensor, "head row query"]:
+    """Of each head of the last layer: 1 where a query is right with it alone, -1 without it alone, 0 else."""
+    layer = net.config.n_layers - 1
+    site = Site("z", layer).key
+    output = net.run(batch, [site])
+    mean = {site: output.cache[site].mean(1, keepdim=True)}
+    removed = [(Ablate(Head(layer, head), "mean"),) for head in range(net.config.n_heads)]
+    passes = net.passes(batch, removed, {"mean": mean}, output.cache)
+    without = torch.cat([found.logits[:, 0, batch.loss_mask].argmax(-1) for found in passes])
+    targets = batch.targets[batch.loss_mask]
+    right = (output.logits[0, batch.loss_mask].argmax(-1) == targets).float()
+    return (right - (without == targets).float()).unflatten(1, (len(batch), -1))
+
+
+def mean_by(
+    values: Float[Tensor, "*lead query"], kinds: Int[Tensor, " query"], n_kinds: int
+) -> Float[Tensor, "*lead kind"]:
+    """The mean of the queries of each kind; NaN where there is none."""
+    member = torch.nn.functional.one_hot(kinds, n_kinds).to(values.dtype)
+    return values @ member / member.sum(0)
+
+
+def own_and_others(
+    cost: Float[Tensor, "head query"], kinds: Int[Tensor, " query"], n_kinds: int
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """Cost of the head that queries of a kind need most, and the mean of the others': means over kinds that there are.
+
+    The head is chosen on every other query and measured on the rest.
+    """
+    own = mean_by(cost[:, ::2], kinds[::2], n_kinds).nan_to_num().argmax(0, keepdim=True)
+    measured = mean_by(cost[:, 1::2], kinds[1::2], n_kinds)
+    chosen = measured.gather(0, own)[0]
+    return chosen.nanmean(), ((measured.sum(0) - chosen) / (len(cost) - 1)).nanmean()
 
 
 Label = tuple[tuple[str, str], ...]

@@ -147,6 +147,35 @@ def seeds_answering(results: Results, arm: Arm, hops: int) -> pd.Index:
     return accuracy.index[accuracy >= ANSWERED]
 
 
+def more_hops(first: Arm, second: Arm) -> OfArms:
+    """Values of a reading: how many hops more one arm answers than another at the end, seed by seed."""
+
+    @of_arms(str(first), str(second))
+    def values(results: Results) -> pd.Series:
+        counted = hops_answered(results, first, second).pivot(index="init_seed", columns="arm", values="value")
+        return (counted[str(first)] - counted[str(second)]).dropna()
+
+    return values
+
+
+def shared_out(arm: Arm, hops: int, hop: int) -> OfArms:
+    """Values of a reading: how much more the head costs that a kind of hop needs most than another head.
+
+    Args:
+        arm: the networks.
+        hops: how many are asked for.
+        hop: which of them the heads may share out by its kinds.
+    """
+
+    @of_arms(str(arm))
+    def values(results: Results) -> pd.Series:
+        rows = results.rows("removals", arm=str(arm), family=f"hops_{hops}", variable=f"hop_{hop}")
+        wide = rows.pivot(index="init_seed", columns="metric", values="value")
+        return wide["own_head"] - wide["other_heads"]
+
+    return values
+
+
 def exchanged(results: Results, arm: Arm, metric: str, hops: int) -> pd.DataFrame:
     """Rows of one arm's exchanges for one number of hops, with ``after``, the layers that have passed."""
     rows = results.rows("exchanges", arm=str(arm), metric=metric, family=f"hops_{hops}")

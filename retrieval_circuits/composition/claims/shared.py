@@ -1,12 +1,13 @@
 """Units, bounds and readings that several claims share."""
 
 from livingpaper.claims.reading import Reading
-from livingpaper.claims.units import at_least, at_most, share_of
+from livingpaper.claims.units import Unit, at_least, at_most, share_of
 from retrieval_circuits.composition import readings
 from retrieval_circuits.composition.design import Arm
 from retrieval_circuits.composition.readings import ANSWERED, MAPS
 
 QUERIES, PAIRS = share_of("queries"), share_of("pairs")
+NUMBER_OF_HOPS = Unit(name="hops", digits=1)
 IS_ANSWERED = at_least(ANSWERED, "nine of ten; a guess is right in one of four")
 IS_GUESSED = at_most(0.3, "five points above a guess")
 HALF_WAY = at_most(0.5, "a third of the way from a guess to all: far from answered")

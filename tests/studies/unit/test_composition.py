@@ -1,5 +1,6 @@
 """k-fold composition: what is read off the tables, that each number can come out wrong, and whose runs are drawn."""
 
+import dataclasses
 import itertools
 import math
 
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
+from circuitcore.models import init_weights
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.composition import design, figures, published, readings
@@ -188,10 +190,22 @@ def test_in_reverse_each_number_of_hops_has_as_many_rows():
 def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
     seeds = {arm: design.seeds_of(PUBLISHED, arm) for arm in ARMS}
     assert {len(seeds[arm]) for arm in design.MORE_SEEDED} == {32}
-    others = [arm for arm in ARMS if arm not in (*design.MORE_SEEDED, *design.SHALLOW, *design.LONG, design.FRESH_TWO)]
+    others = [arm for arm in ARMS if arm not in (*design.MORE_SEEDED, *design.SHALLOW) and arm.times == 1]
     assert {len(seeds[arm]) for arm in others} == {17}
+    assert {seeds[arm] for arm in design.BY_HEADS} == {tuple(range(11, 23))}, "those of as long ones of four heads"
     assert {seeds[arm] for arm in design.SHALLOW} == {tuple(range(11, 33))}, "each with permutations of its own"
     assert not any(900 in of_arm for of_arm in seeds.values())
+
+
+def test_two_layers_of_fewer_and_of_more_heads_have_as_many_weights_and_are_trained_alike():
+    arms = STUDY.recipes(PUBLISHED)
+    four, *others = (arms[str(arm)][0] for arm in (design.LONG_TWO, *design.BY_HEADS))
+    assert [recipe.model.n_heads for recipe in others] == [2, 8]
+    for recipe in others:
+        assert recipe.model.d_head * recipe.model.n_heads == four.model.d_model == 64
+        n_weights = [sum(w.numel() for w in init_weights(one.model, 0).values()) for one in (recipe, four)]
+        assert n_weights[0] == n_weights[1]
+        assert dataclasses.replace(recipe, model=four.model) == four, "but for heads the same recipe"
 
 
 def test_networks_trained_for_much_longer_are_others_trained_on():
