@@ -1,9 +1,10 @@
-"""Published runs packed: those of an arm share one file a table, those of a study one file of what they are.
+"""Published runs packed: those of an arm share one file a table, those of a study their histories and what they are.
 
 ``PACK/runs.jsonl.zst`` has one line a run: its recipe, its chain of checkpoints, and the hash of each file it shares.
-``PACK/ARM/history.parquet`` and ``PACK/ARM/KEY.parquet`` hold the rows of all runs of an arm, told apart by
-``run_id``; ``PACK/ARM/RUN_ID/`` the weights that are kept, squeezed. Each file is held to its hash before it is read,
-and each run's rows to the list of contents, which is one of values: packing runs moves no line of it.
+``PACK/histories.parquet`` holds the histories of all runs, which are short, and ``PACK/ARM/KEY.parquet`` the rows of
+all runs of an arm, told apart by ``run_id``; ``PACK/ARM/RUN_ID/`` the weights that are kept, squeezed. Each file is
+held to its hash before it is read, and each run's rows to the list of contents, which is one of values: packing runs
+moves no line of it.
 """
 
 import functools
@@ -28,6 +29,7 @@ from circuitcore.training.store.ledger import Ledger, packed_name
 from circuitcore.training.store.parquet import from_parquet
 
 HISTORY = "history"
+HISTORIES_NAME = "histories.parquet"  # not as a run's own: no pack is to look like one
 RUN_ID = "run_id"  # the column that says whose a row is
 _PLAIN = ("data_sha256", "made_with", "history_thinned")  # fields of a ledger that a line has as they are
 _REST = ("recipe", "checkpoints", "kept", HISTORY, "tables")
@@ -69,7 +71,8 @@ class PackedRun:
 
     def path(self, key: str) -> Path:
         """The file that has its rows of one table, or of its history."""
-        return self.address.parent / f"{key}.parquet"
+        arm = self.address.parent
+        return arm.parent / HISTORIES_NAME if key == HISTORY else arm / f"{key}.parquet"
 
     @property
     def of(self) -> str:
@@ -118,7 +121,7 @@ def rows_of(runs: Sequence[PackedRun], key: str) -> tuple[pd.DataFrame, list[int
     """The rows that runs have in the file they share, under each other, and how many each has; not to be changed.
 
     Args:
-        runs: at least one; all of one pack and arm.
+        runs: at least one; all of one pack, and of one arm unless their histories are asked for.
         key: of a table, or ``HISTORY``, of which nothing then says whose a row is.
 
     Raises:

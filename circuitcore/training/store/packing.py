@@ -20,7 +20,7 @@ from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.file_bytes import read_checked, sha256
 from circuitcore.training.store.history import is_to_shorten, per_epoch
 from circuitcore.training.store.ledger import Entry, packed_name
-from circuitcore.training.store.packed import HISTORY
+from circuitcore.training.store.packed import HISTORIES_NAME, HISTORY
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
@@ -67,8 +67,10 @@ def pack(
     target, staged = folder / name, folder / STAGED / name
     put_back(folder, name)
     shutil.rmtree(staged, ignore_errors=True)
+    stored = _stored_here(folder, target, arms)
+    history = _write_histories(staged, [run for runs in stored.values() for run in runs if run.ledger.trained])
     lines, alone, kept = [], [], set()
-    for arm, found in _stored_here(folder, target, arms).items():
+    for arm, found in stored.items():
         runs = [run.only(fewer.get(run.run_id, run.steps)) for run in found]
         tables = {run.run_id: _tables(run, more.get(run.run_id, {})) for run in runs}
         hashes = _write_tables(staged / arm, runs, tables)
@@ -76,7 +78,9 @@ def pack(
             for entry in run.ledger.entries:
                 if entry.kept:
                     write_durably(staged / arm / run.run_id / packed_name(entry.step), _squeezed(run, entry))
-        lines += [_line(arm, run, {key: hashes.get(key) for key in (HISTORY, *tables[run.run_id])}) for run in runs]
+        for run in runs:
+            own = {HISTORY: history if run.ledger.trained else None}
+            lines.append(_line(arm, run, own | {key: hashes[key] for key in tables[run.run_id]}))
         alone += [run.path for run in runs if not run.packed]
         kept.update(tables)
     if elsewhere := sorted((more.keys() | fewer.keys()) - kept):
@@ -133,19 +137,25 @@ def _tables(run: Run, more: Mapping[str, pd.DataFrame | None]) -> dict[str, Call
 def _write_tables(
     folder: Path, runs: list[Run], tables: Mapping[str, Mapping[str, Callable[[], pd.DataFrame]]]
 ) -> dict[str, str]:
-    """One file a table, with the rows of all runs; one for their histories. Returns each one's hash by key."""
+    """One file a table, with the rows of all runs. Returns each one's hash by key."""
     found = {}
     for key in sorted({key for of_run in tables.values() for key in of_run}):
         parts = [_own_rows(run, key, tables[run.run_id][key]()) for run in runs if key in tables[run.run_id]]
         table = stacked(parts)
         table.attrs = parts[0].attrs
-        found[key] = to_parquet(table)
-    trained = [run for run in runs if run.ledger.trained]
-    if histories := [_history(run) for run in trained]:
-        found[HISTORY] = to_parquet(stacked(histories))
-    for key, data in found.items():
+        data = to_parquet(table)
         write_durably(folder / f"{key}.parquet", data)
-    return {key: sha256(data) for key, data in found.items()}
+        found[key] = sha256(data)
+    return found
+
+
+def _write_histories(folder: Path, runs: list[Run]) -> str | None:
+    """One file with the histories of all runs, those of an arm together. Returns its hash; None of no runs."""
+    if not runs:
+        return None
+    data = to_parquet(stacked([_history(run) for run in runs]))
+    write_durably(folder / HISTORIES_NAME, data)
+    return sha256(data)
 
 
 def _history(run: Run) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from circuitcore.training.store import packing, places, squeezed
 from circuitcore.training.store.digests import table_sha256, training_sha256
 from circuitcore.training.store.file_bytes import sha256
 from circuitcore.training.store.ledger import checkpoint_name
-from circuitcore.training.store.packed import HISTORY, PackedRun, packed_run, rows_of
+from circuitcore.training.store.packed import HISTORIES_NAME, HISTORY, PackedRun, packed_run, rows_of
 from circuitcore.training.store.packing import folder_names, pack
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.places import run_folders
@@ -97,8 +97,8 @@ def everything(folder):
 
 def test_few_files_and_no_value_has_moved(alone, folder):
     steps = [f"step-{step:07d}.safetensors.squeezed" for step in (0, run_of(folder, 0).final_step)]
-    shared = {f"toy/{FOLDERS[0]}/{name}.parquet" for name in ("history", KEY)}
-    shared |= {f"toy/{FOLDERS[1]}/{name}.parquet" for name in ("history", KEY, SOME)}
+    shared = {f"toy/{HISTORIES_NAME}", f"toy/{FOLDERS[0]}/{KEY}.parquet"}
+    shared |= {f"toy/{FOLDERS[1]}/{name}.parquet" for name in (KEY, SOME)}
     at = zip((FOLDERS[0], FOLDERS[0], FOLDERS[1]), IDS, strict=True)
     weights = {f"toy/{arm}/{run_id}/{step}" for arm, run_id in at for step in steps}
     assert files(folder).keys() == {CONTENTS_NAME, f"toy/{INDEX_NAME}"} | shared | weights
@@ -125,7 +125,7 @@ def test_few_files_and_no_value_has_moved(alone, folder):
 @pytest.mark.parametrize(("seeds", "n_shared"), [((0, 1, 2), 2), ((2, 1, 0), 2), ((1,), 1), ((0, 2, 0), 3), ((), 0)])
 @pytest.mark.parametrize("key", [KEY, HISTORY])
 def test_tables_of_many_runs_are_those_of_each_whether_they_share_a_file_or_not(alone, folder, seeds, n_shared, key):
-    for where, n_tables in ((alone, len(seeds)), (folder, n_shared)):
+    for where, n_tables in ((alone, len(seeds)), (folder, min(n_shared, 1) if key == HISTORY else n_shared)):
         runs = [run_of(where, seed) for seed in seeds]
         each = [run.history if key == HISTORY else run.table(key) for run in runs]
         tables, n_rows = tables_of(runs, key)
@@ -145,7 +145,8 @@ def test_many_runs_are_held_to_the_list_and_to_what_they_have_as_each_is(folder)
     first, second, last = (run_of(folder, seed) for seed in SEEDS)
     for key, part in {KEY: f"table/{KEY}", HISTORY: HISTORY}.items():
         forged = replace(second, sealed={**second.sealed, part: "0" * 64})
-        with pytest.raises(StoreError, match=f"{key}.parquet, run {IDS[1]}: its contents are not"):
+        name = second.packed.path(key).name
+        with pytest.raises(StoreError, match=f"{name}, run {IDS[1]}: its contents are not"):
             tables_of([first, forged], key)
     with pytest.raises(StoreError, match=f"{IDS[0]}: has no table 'few-v1'"):
         tables_of([last, first], SOME)
@@ -171,9 +172,8 @@ def test_a_shared_file_is_a_plain_table(folder):
 @pytest.mark.parametrize("order", ["as packed", "mixed"])
 def test_the_hash_of_a_table_is_that_of_its_rows_wherever_they_stand(folder, order):
     """``mixed``: no run's rows stand together, as another program may have written them."""
-    arm, lines = folder / "toy" / FOLDERS[0], index_text(folder / "toy" / INDEX_NAME)
-    for name in ("history", KEY) if order == "mixed" else ():
-        path = arm / f"{name}.parquet"
+    lines = index_text(folder / "toy" / INDEX_NAME)
+    for path in [folder / name for name in SHARED.values()] if order == "mixed" else ():
         before, table = sha256(path.read_bytes()), pd.read_parquet(path)
         path.write_bytes(to_parquet(table.sample(frac=1, random_state=0, ignore_index=True)))
         lines = lines.replace(before, sha256(path.read_bytes()))
@@ -265,7 +265,7 @@ def gone(data):
     return None
 
 
-SHARED = {"history": f"toy/{FOLDERS[0]}/history.parquet", "table": f"toy/{FOLDERS[0]}/{KEY}.parquet"}
+SHARED = {"history": "toy/histories.parquet", "table": f"toy/{FOLDERS[0]}/{KEY}.parquet"}
 ALL = {**SHARED, "index": f"toy/{INDEX_NAME}"}
 
 
@@ -288,9 +288,10 @@ def vouch(index, path):
     """Put the hash of an edited file into the index: what only the list of contents can tell."""
     lines = [json.loads(line) for line in index_text(index).splitlines()]
     for line in lines:
-        hashes = line if path.stem == "history" else line["tables"]
-        if line["arm"] == path.parent.name and path.stem in hashes:
-            hashes[path.stem] = sha256(path.read_bytes())
+        if path.name == HISTORIES_NAME:
+            line[HISTORY] = sha256(path.read_bytes())
+        elif line["arm"] == path.parent.name and path.stem in line["tables"]:
+            line["tables"][path.stem] = sha256(path.read_bytes())
     write_index(index, "\n".join(map(json.dumps, lines)))
 
 

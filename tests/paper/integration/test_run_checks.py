@@ -15,6 +15,7 @@ from circuitcore.ground.processes import BothEnds, answering
 from circuitcore.ground.progress import SILENT
 from circuitcore.training import RunStore
 from circuitcore.training.store.file_bytes import sha256
+from circuitcore.training.store.packed import HISTORIES_NAME
 from circuitcore.training.store.packing import pack
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.sealing import differences, run_batches, seal_all
@@ -75,7 +76,7 @@ def test_a_folder_named_twice_is_checked_once(folder, monkeypatch):
 
 
 def test_damage_is_found_by_file_and_run(folder, lines):
-    path = folder / "toy" / "arm" / "history.parquet"
+    path = folder / "toy" / HISTORIES_NAME
     table = pd.read_parquet(path)
     table.loc[table["run_id"] == IDS[1], "loss"] += 1
     before, after = path.read_bytes(), to_parquet(table)
