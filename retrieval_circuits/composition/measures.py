@@ -116,8 +116,8 @@ def add_exchanges(task: KFoldComposition, net: Network, pairs: Interchange, rows
 def removals(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
     """What each head of the last layer costs where it is removed, at the last checkpoint, by what a query passes.
 
-    A removed head gives, everywhere in a row, what it gives there on average over rows. Its cost is the share of
-    queries that are right with it less the share without; below 0 where it is in the way. All queries of the split
+    A removed head gives each query what it gives on average to queries that ask for as many hops. Its cost is the share
+    of queries that are right with it less the share without; below 0 where it is in the way. All queries of the split
     "test" that ask for three or four hops (family ``hops_3``, ``hops_4``). Hop j of a query is the pair of symbols
     between which it goes then, one of N * N.
 
@@ -130,10 +130,17 @@ def removals(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.
     * ``other_heads``: the mean cost of the others there.
     """
     task, step = run.recipe.make_task(), run.steps[-1]
-    net, batch = Network(run.recipe.model, run.stack((step,))), task.split("test").rows(slice(0, counts.n_rows))
-    shown, start, asked = task.read(batch)
-    walks, costs = task.walk(shown, start), head_costs(net, batch)
     rows = Rows(run.run_id, (step,), [run.tokens_seen(step)])
+    net = Network(run.recipe.model, run.stack((step,)))
+    add_removals(task, net, task.split("test").rows(slice(0, counts.n_rows)), rows)
+    progress(1)
+    return rows.frame()
+
+
+def add_removals(task: KFoldComposition, net: Network, batch: Batch, rows: Rows) -> None:
+    """The rows of ``removals``; ``net`` is a stack of one checkpoint."""
+    shown, start, asked = task.read(batch)
+    walks, costs = task.walk(shown, start), head_costs(net, batch, asked)
     words = [{"variable": f"{a}>{b}"} for a, b in product(task.vocab[: task.n_symbols], repeat=2)]
     for hops in (3, 4):
         chosen = asked == hops
@@ -145,22 +152,26 @@ def removals(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.
             own, others = own_and_others(cost, kinds[:, hop - 1], len(words))
             rows.add("own_head", own[None], cost.shape[1], variable=f"hop_{hop}", **common)
             rows.add("other_heads", others[None], cost.shape[1], variable=f"hop_{hop}", **common)
-    progress(1)
-    return rows.frame()
 
 
-def head_costs(net: Network, batch: Batch) -> Float[Tensor, "head row query"]:
-    """Of each head of the last layer: 1 where a query is right with it alone, -1 without it alone, 0 else."""
-    layer = net.config.n_layers - 1
+def head_costs(net: Network, batch: Batch, asked: Int[Tensor, "row query"]) -> Float[Tensor, "head row query"]:
+    """Of each head of the last layer: 1 where a query is right with it alone, -1 where without it alone, 0 else.
+
+    Without it queries have its mean over those that ask for as many hops.
+    """
+    layer, scored = net.config.n_layers - 1, batch.loss_mask
     site = Site("z", layer).key
     output = net.run(batch, [site])
-    mean = {site: output.cache[site].mean(1, keepdim=True)}
+    mean = output.cache[site].clone()
+    by_hops = mean_by(mean[0, scored].movedim(0, -1), asked.flatten(), int(asked.max()) + 1)
+    mean[0, scored] = by_hops[..., asked.flatten()].movedim(-1, 0)
     removed = [(Ablate(Head(layer, head), "mean"),) for head in range(net.config.n_heads)]
-    passes = net.passes(batch, removed, {"mean": mean}, output.cache)
-    without = torch.cat([found.logits[:, 0, batch.loss_mask].argmax(-1) for found in passes])
-    targets = batch.targets[batch.loss_mask]
-    right = (output.logits[0, batch.loss_mask].argmax(-1) == targets).float()
-    return (right - (without == targets).float()).unflatten(1, (len(batch), -1))
+    passes = net.passes(batch, removed, {"mean": {site: mean}}, output.cache)
+    without = torch.cat([found.logits[:, 0, scored].argmax(-1) for found in passes])
+    right, still = (
+        (answer == batch.targets[scored]).float() for answer in (output.logits[0, scored].argmax(-1), without)
+    )
+    return (right - still).unflatten(1, asked.shape)
 
 
 def mean_by(

@@ -18,6 +18,7 @@ from retrieval_circuits.composition.figures.curves import (
     turn_lengths,
     turns,
 )
+from retrieval_circuits.composition.figures.heads import answering_with, by_heads, costs, shared
 from retrieval_circuits.composition.figures.held import (
     HELD_BETWEEN,
     held,
@@ -37,6 +38,7 @@ __all__ = [
     "UNABLE_TO_STOP",
     "VIEWS",
     "answering",
+    "answering_with",
     "begin_at",
     "beyond",
     "median_answered",
@@ -48,5 +50,5 @@ __all__ = [
     "turn_lengths",
 ]
 
-CHAPTER = (training, turns, shallow, arrivals, depths, longer, passing, frontier, held, held_longer)
-VIEWS = {view.__name__: view for view in (*CHAPTER, held_two, held_deep, held_gates, errors, every_arm)}
+CHAPTER = (training, turns, shallow, arrivals, depths, longer, passing, frontier, held, held_longer, by_heads, shared)
+VIEWS = {view.__name__: view for view in (*CHAPTER, held_two, held_deep, held_gates, costs, errors, every_arm)}

@@ -7,7 +7,7 @@ from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
 from circuitcore.models.transformer import init_weights
 from circuitcore.tasks.k_fold_composition import KFoldComposition
-from retrieval_circuits.composition.measures import add_exchanges, scores
+from retrieval_circuits.composition.measures import add_exchanges, add_removals, head_costs, scores
 
 TASK = KFoldComposition(n_rows=50, n_queries=2)
 N_PAIRS = 200
@@ -113,3 +113,37 @@ def test_random_networks_hold_nothing():
     rows = table(config, weights)
     predicted = rows[(rows["edit"] != "hops_0") & (rows["family"] == "hops_4")]
     assert predicted["value"].max() < WRONG
+
+
+def costs_by_hop(config, weights):
+    """Of four hops, by the hop that tells kinds apart: what its kinds' own head costs, and what others cost."""
+    rows = Rows("wired", (0,), [0])
+    add_removals(
+        TASK, Network(config, {name: value[None] for name, value in weights.items()}), TASK.split("test"), rows
+    )
+    table = rows.frame()
+    table = table[(table["family"] == "hops_4") & table["variable"].str.startswith("hop_")]
+    wide = table.pivot(index="variable", columns="metric", values="value")
+    return wide["own_head"], wide["other_heads"]
+
+
+def test_a_head_for_each_answer_costs_the_queries_that_have_it_and_no_others():
+    config, weights = wired_gates(TASK)
+    asks_four = weights["embed.W_E"][-TASK.n_symbols :].bool().all(0)
+    weights["unembed.W_U"][asks_four, 0] = 0.5  # without its head every answer is the first symbol
+    batch = TASK.split("test")
+    chosen = TASK.read(batch)[2] == 4
+    answers = batch.targets[batch.loss_mask].reshape(chosen.shape)[chosen]
+    net = Network(config, {name: value[None] for name, value in weights.items()})
+    costs = head_costs(net, batch, TASK.read(batch)[2])[:, chosen]
+    assert costs.tolist() == [((answers == head) & (answers > 0)).double().tolist() for head in range(4)]
+    own, others = costs_by_hop(config, weights)
+    assert own["hop_4"] == pytest.approx(0.75) and others["hop_4"] == 0, "all kinds but those that end at the first"
+    assert (own - others)["hop_1"] < 0.3, "which heads are needed has nothing to do with the first hop"
+
+
+def test_one_head_that_all_queries_need_is_read_so_by_every_hop():
+    """As KF34's control then says: that the first hop tells as much means that heads share nothing out."""
+    config, weights = wired_hops(TASK, 4, doubling=False)
+    own, others = costs_by_hop(config, weights)
+    assert (own > 0.5).all() and (others == 0).all() if config.n_heads > 1 else (own > 0.5).all()

@@ -15,7 +15,7 @@ from retrieval_circuits.composition import design, figures, published, readings
 from retrieval_circuits.composition.circuit import _by_layers
 from retrieval_circuits.composition.claims.turns import some_way_answers
 from retrieval_circuits.composition.design import ARMS, BY_DEPTH, FOLLOWED, LOOK_UPS
-from retrieval_circuits.composition.measures import mixed, scores
+from retrieval_circuits.composition.measures import mean_by, mixed, own_and_others, scores
 
 STUDY = studies.load("composition")
 PUBLISHED = studies.load_params("composition")
@@ -348,3 +348,18 @@ def test_arms_are_counted_at_the_end_and_have_the_step_of_their_median():
     assert in_turn["one hop"] == "0 (87)"
     doubled = figures.every_arm(results(learning(design.BY_POWERS, CURVES))).table.iloc[0]
     assert doubled["three hops"] == "0 (–)", "nobody asks for three"
+
+
+def test_the_own_head_of_a_kind_is_chosen_on_other_queries_than_it_is_measured_on():
+    kinds = torch.tensor([0, 0, 1, 1, 0, 0, 1, 1])
+    cost = torch.tensor([[1.0, 1, 0, 0, 1, 0, 0, 0], [0, 0, 1, 1, 0, 0, 1, 1], [0, 1, 0, 0, 0, 1, 0, 0]])
+    assert mean_by(cost, kinds, 2).tolist() == [[0.75, 0], [0, 1], [0.5, 0]]
+    own, others = own_and_others(cost, kinds, 2)
+    # Even queries choose head 0 for kind 0 (head 2 would be luckier on the odd ones) and head 1 for kind 1.
+    assert (own.item(), others.item()) == (0.75, 0.25)
+
+
+def test_kinds_without_a_query_count_for_nothing():
+    kinds, cost = torch.tensor([0, 0, 2, 2]), torch.tensor([[1.0, 1, 0, 0], [0, 0, 1, 1]])
+    own, others = own_and_others(cost, kinds, 4)
+    assert (own.item(), others.item()) == (1, 0)

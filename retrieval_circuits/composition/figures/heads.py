@@ -1,0 +1,80 @@
+"""Two layers of two, four and eight heads, with as many weights: what they answer, and what single heads cost."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.composition.design import BY_HEADS, FRESH_TWO, HOPS, LONG_TWO, MANY_HEADS, WORDS, Arm
+from retrieval_circuits.composition.figures.curves import ACCURACY, GUESS, ROWS
+from retrieval_circuits.composition.readings import (
+    ANSWERED,
+    final_accuracy,
+    present,
+    seeds_answering,
+    shared_out,
+    where_answered,
+)
+from retrieval_circuits.design import BAND
+
+ORDINALS = ("first", "second", "third", "last")
+
+
+def by_heads(results: Results) -> View:
+    """Accuracy at three and at four hops at the end, by the number of heads of each of two layers."""
+    arms = sorted((LONG_TWO, *BY_HEADS), key=lambda arm: arm.n_heads)
+    found = [
+        _of(arm, final_accuracy(arm, hops)(results)).assign(series=WORDS[hops])
+        for arm in present(results, tuple(arms))
+        for hops in (HOPS - 1, HOPS)
+    ]
+    note = f"Two layers, width of all heads together the same. Answered: {ANSWERED:.0%} and more"
+    return View(pd.concat(found, ignore_index=True), ACCURACY, ROWS, BAND, chance=GUESS, note=note)
+
+
+def answering_with(by_heads: View, hops: int, arm: Arm) -> str:
+    """Of ``by_heads``: how many networks of an arm answer a number of hops."""
+    rows = by_heads.published
+    right = rows.loc[(rows["arm"] == str(arm)) & (rows["series"] == WORDS[hops]), "value"] >= ANSWERED
+    return f"{right.sum()} of {len(right)}"
+
+
+def shared(results: Results) -> View:
+    """How much more the head costs that a kind of hop needs most than another, hop by hop, four being asked for.
+
+    Of two layers with eight heads, and with four, that answer four hops; of all these, where none does.
+    """
+    shown = present(results, (LONG_TWO, FRESH_TWO, MANY_HEADS))
+    some = any(len(seeds_answering(results, arm, HOPS)) for arm in shown)
+    found = []
+    for arm in shown:
+        for hop, word in enumerate(ORDINALS, start=1):
+            read = shared_out(arm, HOPS, hop)
+            values = (where_answered(read, arm, HOPS) if some else read)(results)
+            found.append(_of(arm, values).assign(series=f"{arm.n_heads} heads", group=f"{word} hop"))
+    table = in_order(pd.concat(found, ignore_index=True), "group", [f"{word} hop" for word in ORDINALS])
+    return View(
+        table, "share of queries", ROWS, BAND, chance=0.0,
+        note="Networks that answer four hops; all, where none does. Cost of the head of the second layer that queries "
+        "with one and the same hop need most, chosen on other queries, less the mean cost of the other heads",
+    )  # fmt: skip
+
+
+def costs(results: Results) -> View:
+    """What each head of the second layer costs by the last of four hops, in one network of eight heads.
+
+    The first that answers four hops; the first of all, where none does.
+    """
+    seeds = [*seeds_answering(results, MANY_HEADS, HOPS), *final_accuracy(MANY_HEADS, HOPS)(results).index]
+    rows = results.rows("removals", arm=str(MANY_HEADS), metric="costs", family=f"hops_{HOPS}")
+    rows = rows[rows["init_seed"] == seeds[0]].sort_values("head", kind="stable")
+    ends = rows["variable"].astype(str).str.split(">", expand=True)
+    table = rows.assign(row="from " + ends[0], column=ends[1], panel="head " + (rows["head"] + 1).astype(str))
+    return View(
+        table[["panel", "row", "column", "value", "arm", "init_seed"]], "share of queries that need the head", ROWS,
+        chance=0.0, note="Rows and columns: where the last of four hops starts and ends. Heads of the second layer",
+    )  # fmt: skip
+
+
+def _of(arm: Arm, values: pd.Series) -> pd.DataFrame:
+    """A reading of an arm as rows of a table, grouped by its number of heads."""
+    return values.rename("value").reset_index().assign(group=f"{arm.n_heads} heads", arm=str(arm))
