@@ -1,5 +1,7 @@
 """What layers hold, of networks wired by hand to make one hop a layer, to double, or both, and of random ones."""
 
+from dataclasses import replace
+
 import pytest
 from wired_hops import wired_gates, wired_hops, wired_meeting
 
@@ -117,10 +119,8 @@ def test_random_networks_hold_nothing():
 
 def costs_by_hop(config, weights):
     """Of four hops, by the hop that tells kinds apart: what its kinds' own head costs, and what others cost."""
-    rows = Rows("wired", (0,), [0])
-    add_removals(
-        TASK, Network(config, {name: value[None] for name, value in weights.items()}), TASK.split("test"), rows
-    )
+    rows, net = Rows("wired", (0,), [0]), Network(config, {name: value[None] for name, value in weights.items()})
+    add_removals(TASK, net, replace(TASK, n_rows=400).split("test"), rows)
     table = rows.frame()
     table = table[(table["family"] == "hops_4") & table["variable"].str.startswith("hop_")]
     wide = table.pivot(index="variable", columns="metric", values="value")
