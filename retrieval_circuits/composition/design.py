@@ -102,9 +102,12 @@ LONG = LONG_TWO, LONG_THREE, LONG_FOUR = tuple(Arm(MIXTURE, n_layers, MUCH_LONGE
 """The mixture again, trained for much longer."""
 FRESH_TWO = Arm(MIXTURE, 2, MUCH_LONGER, fresh=True)
 """Two layers once more: what the first of them suggested is tested on these."""
-BY_HEADS = FEW_HEADS, MANY_HEADS = tuple(Arm(MIXTURE, 2, MUCH_LONGER, n_heads=n_heads) for n_heads in (2, 8))
+FEW_HEADS, MANY_HEADS = (Arm(MIXTURE, 2, MUCH_LONGER, n_heads=n_heads) for n_heads in (2, 8))
 """Two layers of fewer and of more heads, as long: whether heads are what two layers make hops with."""
-TAKEN_APART = (LONG_TWO, FRESH_TWO, *BY_HEADS)
+FEW_HEADS_THREE = Arm(MIXTURE, 3, MUCH_LONGER, n_heads=2)
+"""Three layers of fewer heads: whether depth makes up for them."""
+BY_HEADS = (FEW_HEADS, MANY_HEADS, FEW_HEADS_THREE)
+TAKEN_APART = (LONG_TWO, FRESH_TWO, MANY_HEADS)
 """Arms of which single heads are removed."""
 BY_HOPS = (STEPWISE_THREE, KEPT_THREE)
 KEPT_BY_DEPTH = (KEPT_TWO, KEPT_THREE, ADDING)
@@ -142,7 +145,7 @@ class Params(BaseModel):
     long_seeds: Annotated[Seeds, Field(description="init seeds of mixtures trained eight times as long; may be empty")]
     more_long_seeds: Annotated[Seeds, Field(description="more init seeds of three layers, as long; may be empty")]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds of two layers, as long, that test what those suggest")]
-    head_seeds: Annotated[Seeds, Field(description="init seeds of two layers of 2 and of 8 heads, as long")]
+    head_seeds: Annotated[Seeds, Field(description="init seeds of layers of 2 and of 8 heads, as long")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]

@@ -6,7 +6,7 @@ from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, at_least, at_most
 from retrieval_circuits.composition.claims.longer import SO_LONG
 from retrieval_circuits.composition.claims.shared import IS_ANSWERED, NUMBER_OF_HOPS, final_score
-from retrieval_circuits.composition.design import FEW_HEADS, MANY_HEADS
+from retrieval_circuits.composition.design import FEW_HEADS, FEW_HEADS_THREE, MANY_HEADS
 from retrieval_circuits.composition.published import DOUBLES
 from retrieval_circuits.composition.readings import more_hops, shared_out, where_answered
 
@@ -53,6 +53,26 @@ HEADS = (
         controls=(
             Control(reading=final_score(FEW_HEADS, 1, "one hop"), bound=IS_ANSWERED),
         ),
+    ),
+    Claim(
+        id="KF35",
+        says=Says(
+            holds=f"From a mixture, {SO_LONG}, networks of three layers with two wide heads learn four hops more often "
+            "than not.",
+            fails=f"From a mixture, even {SO_LONG}, networks of three layers with two wide heads mostly do not learn "
+            "four hops.",
+            whether=f"whether three layers of two wide heads learn four hops more often than not where they are "
+            f"{SO_LONG}",
+        ),
+        reading=final_score(FEW_HEADS_THREE, 4, "four hops"),
+        rule=Share(each=IS_ANSWERED),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(reading=final_score(FEW_HEADS_THREE, 2, "two hops"), bound=IS_ANSWERED, spoils="no"),
+        ),
+        source="source",
+        source_verdict=DOUBLES,
+        source_stance="elsewhere",
     ),
     Claim(
         id="KF34",

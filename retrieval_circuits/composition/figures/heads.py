@@ -1,10 +1,19 @@
-"""Two layers of two, four and eight heads, with as many weights: what they answer, and what single heads cost."""
+"""Layers of two, four and eight heads, with as many weights: what they answer, and what single heads cost."""
 
 import pandas as pd
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.composition.design import BY_HEADS, FRESH_TWO, HOPS, LONG_TWO, MANY_HEADS, WORDS, Arm
+from retrieval_circuits.composition.design import (
+    BY_HEADS,
+    FRESH_TWO,
+    HOPS,
+    LONG_THREE,
+    LONG_TWO,
+    MANY_HEADS,
+    WORDS,
+    Arm,
+)
 from retrieval_circuits.composition.figures.curves import ACCURACY, GUESS, ROWS
 from retrieval_circuits.composition.readings import (
     ANSWERED,
@@ -20,14 +29,16 @@ ORDINALS = ("first", "second", "third", "last")
 
 
 def by_heads(results: Results) -> View:
-    """Accuracy at three and at four hops at the end, by the number of heads of each of two layers."""
-    arms = sorted((LONG_TWO, *BY_HEADS), key=lambda arm: arm.n_heads)
+    """Accuracy at three and at four hops at the end, by layers and the number of heads in each."""
+    arms = sorted((LONG_TWO, LONG_THREE, *BY_HEADS), key=lambda arm: (arm.n_layers, arm.n_heads))
     found = [
-        _of(arm, final_accuracy(arm, hops)(results)).assign(series=WORDS[hops])
+        _of(arm, final_accuracy(arm, hops)(results)).assign(
+            series=WORDS[hops], group=f"{arm.n_layers} layers of {arm.n_heads} heads"
+        )
         for arm in present(results, tuple(arms))
         for hops in (HOPS - 1, HOPS)
     ]
-    note = f"Two layers, width of all heads together the same. Answered: {ANSWERED:.0%} and more"
+    note = f"Heads of a layer have the same width together. Answered: {ANSWERED:.0%} and more"
     return View(pd.concat(found, ignore_index=True), ACCURACY, ROWS, BAND, chance=GUESS, note=note)
 
 
@@ -76,5 +87,5 @@ def costs(results: Results) -> View:
 
 
 def _of(arm: Arm, values: pd.Series) -> pd.DataFrame:
-    """A reading of an arm as rows of a table, grouped by its number of heads."""
-    return values.rename("value").reset_index().assign(group=f"{arm.n_heads} heads", arm=str(arm))
+    """A reading of an arm as rows of a table."""
+    return values.rename("value").reset_index().assign(arm=str(arm))

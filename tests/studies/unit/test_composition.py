@@ -197,11 +197,11 @@ def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
     assert not any(900 in of_arm for of_arm in seeds.values())
 
 
-def test_two_layers_of_fewer_and_of_more_heads_have_as_many_weights_and_are_trained_alike():
+def test_layers_of_fewer_and_of_more_heads_have_as_many_weights_and_are_trained_alike():
     arms = STUDY.recipes(PUBLISHED)
-    four, *others = (arms[str(arm)][0] for arm in (design.LONG_TWO, *design.BY_HEADS))
-    assert [recipe.model.n_heads for recipe in others] == [2, 8]
-    for recipe in others:
+    assert [(arm.n_layers, arm.n_heads) for arm in design.BY_HEADS] == [(2, 2), (2, 8), (3, 2)]
+    for arm in design.BY_HEADS:
+        recipe, four = (arms[str(one)][0] for one in (arm, arm._replace(n_heads=4)))
         assert recipe.model.d_head * recipe.model.n_heads == four.model.d_model == 64
         n_weights = [sum(w.numel() for w in init_weights(one.model, 0).values()) for one in (recipe, four)]
         assert n_weights[0] == n_weights[1]
