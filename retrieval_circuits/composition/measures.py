@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from circuitcore.metrics.instruments.battery import stacks
@@ -116,18 +116,19 @@ def add_exchanges(task: KFoldComposition, net: Network, pairs: Interchange, rows
 def removals(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
     """What each head of the last layer costs where it is removed, at the last checkpoint, by what a query passes.
 
-    A removed head gives each query what it gives on average to queries that ask for as many hops. Its cost is the share
-    of queries that are right with it less the share without; below 0 where it is in the way. All queries of the split
-    "test" that ask for three or four hops (family ``hops_3``, ``hops_4``). Hop j of a query is the pair of symbols
-    between which it goes then, one of N * N.
+    A removed head gives each query what it gives on average to queries that ask for as many hops: what it adds for all
+    of them alike stays. Its cost is the share of queries that are right with it less the share that are right without;
+    below 0 where it is in the way. All queries of the split "test" that ask for three or four hops (family ``hops_3``,
+    ``hops_4``) are asked.
 
     Metrics:
 
-    * ``costs``: of each ``head``, for each last hop (variable "a>c": from a to c).
-    * ``own_head``: for each j (variable ``hop_j``), the cost of the head that queries with the same hop j need most,
-      mean over those hops; chosen on every other query, measured on the rest. About the largest mean cost of a head
-      where heads do not share out that hop.
-    * ``other_heads``: the mean cost of the others there.
+    * ``costs``: of each ``head``, for each last hop (variable "a>c": from a to c; NaN where no query makes it).
+    * ``own_head``: the cost of the head that queries of a kind need most, a mean over kinds. Heads are chosen on every
+      other row and measured on the rest. Kinds (variable) are the symbols between which hop j goes (``hop_j``), or the
+      symbol at which a query stands after j hops (``x_j``).
+    * ``one_head``: the same of the one head that all kinds together need most. As large as ``own_head`` where heads
+      are needed by all kinds alike.
     """
     task, step = run.recipe.make_task(), run.steps[-1]
     rows = Rows(run.run_id, (step,), [run.tokens_seen(step)])
@@ -140,33 +141,40 @@ def removals(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.
 def add_removals(task: KFoldComposition, net: Network, batch: Batch, rows: Rows) -> None:
     """The rows of ``removals``; ``net`` is a stack of one checkpoint."""
     shown, start, asked = task.read(batch)
-    walks, costs = task.walk(shown, start), head_costs(net, batch, asked)
-    words = [{"variable": f"{a}>{b}"} for a, b in product(task.vocab[: task.n_symbols], repeat=2)]
+    walks, costs, size = task.walk(shown, start), head_costs(net, batch, asked), task.n_symbols
+    is_even = (torch.arange(len(batch)) % 2 == 0)[:, None].expand_as(asked)
+    words = [{"variable": f"{a}>{b}"} for a, b in product(task.vocab[:size], repeat=2)]
     for hops in (3, 4):
         chosen = asked == hops
-        common, walk, cost = {"family": f"hops_{hops}", "split": "test"}, walks[chosen], costs[:, chosen]
-        kinds = walk[:, :-1] * task.n_symbols + walk[:, 1:]  # of each hop
-        for head, by_kind in enumerate(mean_by(cost, kinds[:, hops - 1], len(words))):
-            rows.add("costs", by_kind[None], cost.shape[1], words, layer=net.config.n_layers - 1, head=head, **common)
-        for hop in range(1, hops + 1):
-            own, others = own_and_others(cost, kinds[:, hop - 1], len(words))
-            rows.add("own_head", own[None], cost.shape[1], variable=f"hop_{hop}", **common)
-            rows.add("other_heads", others[None], cost.shape[1], variable=f"hop_{hop}", **common)
+        common, walk, cost, even = (
+            {"family": f"hops_{hops}", "split": "test"},
+            walks[chosen],
+            costs[:, chosen],
+            is_even[chosen],
+        )
+        kinds = {f"x_{hop}": walk[:, hop] for hop in range(hops + 1)}
+        kinds |= {f"hop_{hop}": walk[:, hop - 1] * size + walk[:, hop] for hop in range(1, hops + 1)}
+        for head, by_kind in enumerate(mean_by(cost, kinds[f"hop_{hops}"], len(words))):
+            rows.add("costs", by_kind[None], len(walk), words, layer=net.config.n_layers - 1, head=head, **common)
+        for name, kind in kinds.items():
+            own, one = own_and_one(cost, kind, even)
+            rows.add("own_head", own[None], int((~even).sum()), variable=name, **common)
+            rows.add("one_head", one[None], int((~even).sum()), variable=name, **common)
 
 
 def head_costs(net: Network, batch: Batch, asked: Int[Tensor, "row query"]) -> Float[Tensor, "head row query"]:
-    """Of each head of the last layer: 1 where a query is right with it alone, -1 where without it alone, 0 else.
+    """Of each head of the last layer: 1 where a query is right only with it, -1 where only without it, 0 else.
 
     Without it queries have its mean over those that ask for as many hops.
     """
     layer, scored = net.config.n_layers - 1, batch.loss_mask
     site = Site("z", layer).key
     output = net.run(batch, [site])
-    mean = output.cache[site].clone()
-    by_hops = mean_by(mean[0, scored].movedim(0, -1), asked.flatten(), int(asked.max()) + 1)
-    mean[0, scored] = by_hops[..., asked.flatten()].movedim(-1, 0)
+    replaced = output.cache[site].clone()
+    by_hops = mean_by(replaced[0, scored].movedim(0, -1), asked.flatten(), int(asked.max()) + 1)
+    replaced[0, scored] = by_hops[..., asked.flatten()].movedim(-1, 0)
     removed = [(Ablate(Head(layer, head), "mean"),) for head in range(net.config.n_heads)]
-    passes = net.passes(batch, removed, {"mean": {site: mean}}, output.cache)
+    passes = net.passes(batch, removed, {"mean": {site: replaced}}, output.cache)
     without = torch.cat([found.logits[:, 0, scored].argmax(-1) for found in passes])
     right, still = (
         (answer == batch.targets[scored]).float() for answer in (output.logits[0, scored].argmax(-1), without)
@@ -182,17 +190,22 @@ def mean_by(
     return values @ member / member.sum(0)
 
 
-def own_and_others(
-    cost: Float[Tensor, "head query"], kinds: Int[Tensor, " query"], n_kinds: int
+def own_and_one(
+    cost: Float[Tensor, "head query"], kinds: Int[Tensor, " query"], chooses: Bool[Tensor, " query"]
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Cost of the head that queries of a kind need most, and the mean of the others': means over kinds that there are.
+    """Cost of the head that queries of a kind need most, and of the one that all kinds need most: means over kinds.
 
-    The head is chosen on every other query and measured on the rest.
+    Args:
+        cost: of each head, for each query.
+        kinds: of queries.
+        chooses: the queries by which heads are chosen; they are measured on the others, on the kinds that both have.
     """
-    own = mean_by(cost[:, ::2], kinds[::2], n_kinds).nan_to_num().argmax(0, keepdim=True)
-    measured = mean_by(cost[:, 1::2], kinds[1::2], n_kinds)
-    chosen = measured.gather(0, own)[0]
-    return chosen.nanmean(), ((measured.sum(0) - chosen) / (len(cost) - 1)).nanmean()
+    n_kinds = int(kinds.max()) + 1
+    chosen, measured = (mean_by(cost[:, some], kinds[some], n_kinds) for some in (chooses, ~chooses))
+    both = ~(chosen[0].isnan() | measured[0].isnan())
+    chosen, measured = chosen[:, both], measured[:, both]
+    own = measured.gather(0, chosen.argmax(0, keepdim=True))
+    return own.mean(), measured[chosen.mean(1).argmax()].mean()
 
 
 Label = tuple[tuple[str, str], ...]

@@ -158,20 +158,20 @@ def more_hops(first: Arm, second: Arm) -> OfArms:
     return values
 
 
-def shared_out(arm: Arm, hops: int, hop: int) -> OfArms:
-    """Values of a reading: how much more the head costs that a kind of hop needs most than another head.
+def shared_out(arm: Arm, hops: int, kind: str) -> OfArms:
+    """Values of a reading: how much more the head costs that a kind needs most than the one that all kinds need most.
 
     Args:
         arm: the networks.
         hops: how many are asked for.
-        hop: which of them the heads may share out by its kinds.
+        kind: what queries may be told apart by (``measures.removals``).
     """
 
     @of_arms(str(arm))
     def values(results: Results) -> pd.Series:
-        rows = results.rows("removals", arm=str(arm), family=f"hops_{hops}", variable=f"hop_{hop}")
+        rows = results.rows("removals", arm=str(arm), family=f"hops_{hops}", variable=kind)
         wide = rows.pivot(index="init_seed", columns="metric", values="value")
-        return wide["own_head"] - wide["other_heads"]
+        return wide["own_head"] - wide["one_head"]
 
     return values
 

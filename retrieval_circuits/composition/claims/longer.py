@@ -20,6 +20,7 @@ from retrieval_circuits.composition.design import (
     LONG_THREE,
     LONG_TWO,
     MUCH_LONGER,
+    N_HEADS,
     WORDS,
     Arm,
 )
@@ -35,17 +36,19 @@ def _hold_two(words: str, after: int, hop: int) -> Reading:
 
 
 LAYERS = {2: "two", 3: "three", 4: "four"}
+HEADS = {2: " of two wide heads", N_HEADS: "", 8: " of eight narrow heads"}
 
 
-def _learn(claim_id: str, arm: Arm, hops: int) -> Claim:
+def learn(claim_id: str, arm: Arm, hops: int) -> Claim:
     """From a mixture, trained for much longer, networks of an arm learn a number of hops more often than not."""
     layers, more, before = LAYERS[arm.n_layers], hops > arm.n_layers, hops - 1
-    learn, passing = f"layers learn {WORDS[hops]} more often than not", ": more than one a layer" if more else ""
+    named = f"layers{HEADS[arm.n_heads]}"
+    learn, passing = f"{named} learn {WORDS[hops]} more often than not", ": more than one a layer" if more else ""
     return Claim(
         id=claim_id,
         says=Says(
             holds=f"From a mixture, {SO_LONG}, networks of {layers} {learn}{passing}.",
-            fails=f"From a mixture, even {SO_LONG}, networks of {layers} layers mostly do not learn {WORDS[hops]}.",
+            fails=f"From a mixture, even {SO_LONG}, networks of {layers} {named} mostly do not learn {WORDS[hops]}.",
             whether=f"whether {layers} {learn} where they are {SO_LONG}",
         ),
         reading=final_score(arm, hops, WORDS[hops]),
@@ -59,13 +62,13 @@ def _learn(claim_id: str, arm: Arm, hops: int) -> Claim:
 
 
 LONGER = (
-    _learn("KF25", LONG_FOUR, 4),
+    learn("KF25", LONG_FOUR, 4),
     replace(
-        _learn("KF26", LONG_THREE, 4),
+        learn("KF26", LONG_THREE, 4),
         remark="Looked at twice: twelve networks had left it open by little, and ten were added for that reason. "
         "Corrected for two looks it stands.",
     ),
-    _learn("KF27", LONG_TWO, 3),
+    learn("KF27", LONG_TWO, 3),
     Claim(
         id="KF28",
         says=Says(

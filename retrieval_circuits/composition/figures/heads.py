@@ -1,5 +1,7 @@
 """Layers of two, four and eight heads, with as many weights: what they answer, and what single heads cost."""
 
+from itertools import product
+
 import pandas as pd
 
 from livingpaper.claims.results import Results
@@ -25,7 +27,11 @@ from retrieval_circuits.composition.readings import (
 )
 from retrieval_circuits.design import BAND
 
-ORDINALS = ("first", "second", "third", "last")
+KINDS = {
+    **{f"hop_{hop}": f"by {word} hop" for hop, word in enumerate(("first", "second", "third", "last"), start=1)},
+    **{f"x_{HOPS - 1}": "by where it starts", f"x_{HOPS}": "by where it ends"},
+}
+"""What queries are told apart by -> what a row of the figure is called; the last two are of the last hop."""
 
 
 def by_heads(results: Results) -> View:
@@ -50,23 +56,22 @@ def answering_with(by_heads: View, hops: int, arm: Arm) -> str:
 
 
 def shared(results: Results) -> View:
-    """How much more the head costs that a kind of hop needs most than another, hop by hop, four being asked for.
+    """What telling queries of four hops apart by what they pass says of the head that they need.
 
     Of two layers with eight heads, and with four, that answer four hops; of all these, where none does.
     """
     shown = present(results, (LONG_TWO, FRESH_TWO, MANY_HEADS))
-    some = any(len(seeds_answering(results, arm, HOPS)) for arm in shown)
+    some = [arm for arm in shown if len(seeds_answering(results, arm, HOPS))]
     found = []
-    for arm in shown:
-        for hop, word in enumerate(ORDINALS, start=1):
-            read = shared_out(arm, HOPS, hop)
-            values = (where_answered(read, arm, HOPS) if some else read)(results)
-            found.append(_of(arm, values).assign(series=f"{arm.n_heads} heads", group=f"{word} hop"))
-    table = in_order(pd.concat(found, ignore_index=True), "group", [f"{word} hop" for word in ORDINALS])
+    for arm, (kind, words) in product(some or shown, KINDS.items()):
+        values = shared_out(arm, HOPS, kind)
+        values = (where_answered(values, arm, HOPS) if some else values)(results)
+        found.append(_of(arm, values).assign(series=f"{arm.n_heads} heads", group=words))
+    table = in_order(pd.concat(found, ignore_index=True), "group", KINDS.values())
     return View(
         table, "share of queries", ROWS, BAND, chance=0.0,
-        note="Networks that answer four hops; all, where none does. Cost of the head of the second layer that queries "
-        "with one and the same hop need most, chosen on other queries, less the mean cost of the other heads",
+        note="Networks of two layers that answer four hops; all, where none does. Cost of the head of the second layer "
+        "that queries of one kind need most, less that of the head that all need most; chosen on other rows",
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from retrieval_circuits.composition import design, figures, published, readings
 from retrieval_circuits.composition.circuit import _by_layers
 from retrieval_circuits.composition.claims.turns import some_way_answers
 from retrieval_circuits.composition.design import ARMS, BY_DEPTH, FOLLOWED, LOOK_UPS
-from retrieval_circuits.composition.measures import mean_by, mixed, own_and_others, scores
+from retrieval_circuits.composition.measures import mean_by, mixed, own_and_one, scores
 
 STUDY = studies.load("composition")
 PUBLISHED = studies.load_params("composition")
@@ -350,16 +350,38 @@ def test_arms_are_counted_at_the_end_and_have_the_step_of_their_median():
     assert doubled["three hops"] == "0 (–)", "nobody asks for three"
 
 
+CHOOSES = torch.tensor([True, False] * 4)
+
+
 def test_the_own_head_of_a_kind_is_chosen_on_other_queries_than_it_is_measured_on():
     kinds = torch.tensor([0, 0, 1, 1, 0, 0, 1, 1])
-    cost = torch.tensor([[1.0, 1, 0, 0, 1, 0, 0, 0], [0, 0, 1, 1, 0, 0, 1, 1], [0, 1, 0, 0, 0, 1, 0, 0]])
-    assert mean_by(cost, kinds, 2).tolist() == [[0.75, 0], [0, 1], [0.5, 0]]
-    own, others = own_and_others(cost, kinds, 2)
-    # Even queries choose head 0 for kind 0 (head 2 would be luckier on the odd ones) and head 1 for kind 1.
-    assert (own.item(), others.item()) == (0.75, 0.25)
+    cost = torch.tensor([[1.0, 1, 0, 0, 1, 0, 0, 0], [0, 0, 1, 1, 0, 0, 0, 1], [0, 1, 0, 0, 0, 1, 0, 0]])
+    assert mean_by(cost, kinds, 2).tolist() == [[0.75, 0], [0, 0.75], [0.5, 0]]
+    own, one = own_and_one(cost, kinds, CHOOSES)
+    # Chosen: head 0 for kind 0 (head 2 would be luckier where it is measured), head 1 for kind 1, head 0 for both.
+    assert (own.item(), one.item()) == (0.75, 0.25)
 
 
-def test_kinds_without_a_query_count_for_nothing():
-    kinds, cost = torch.tensor([0, 0, 2, 2]), torch.tensor([[1.0, 1, 0, 0], [0, 0, 1, 1]])
-    own, others = own_and_others(cost, kinds, 4)
-    assert (own.item(), others.item()) == (1, 0)
+def test_kinds_that_no_query_chooses_for_or_is_measured_on_count_for_nothing():
+    kinds, cost = (
+        torch.tensor([0, 0, 2, 3, 2, 3, 2, 3]),
+        torch.tensor([[1.0, 1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1, 1]]),
+    )
+    assert [value.item() for value in own_and_one(cost, kinds, CHOOSES)] == [1, 1]
+
+
+@pytest.mark.parametrize("heads", [[0], [0, 1], range(8)], ids=["one", "two", "all"])
+def test_heads_that_all_queries_need_alike_are_read_as_shared_out_by_nothing(heads):
+    drawn = torch.Generator().manual_seed(0)
+    cost = torch.zeros(8, 4000)
+    cost[list(heads)] = (torch.rand(len(heads), 4000, generator=drawn) < 0.6).float()
+    own, one = own_and_one(cost, torch.randint(16, (4000,), generator=drawn), torch.arange(4000) % 2 == 0)
+    assert own > 0.5 and abs(own - one) < 0.03
+
+
+def test_kinds_that_need_a_head_each_are_read_so():
+    drawn = torch.Generator().manual_seed(0)
+    kinds = torch.randint(16, (4000,), generator=drawn)
+    cost = torch.nn.functional.one_hot(kinds // 2, 8).T.float()
+    own, one = own_and_one(cost, kinds, torch.arange(4000) % 2 == 0)
+    assert own == 1 and one == pytest.approx(1 / 8)
