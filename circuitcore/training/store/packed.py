@@ -3,8 +3,8 @@
 ``PACK/runs.jsonl.zst`` has one line a run: its recipe, its chain of checkpoints, and the hash of each file it shares.
 ``PACK/histories.parquet`` holds the histories of all runs, which are short, and ``PACK/ARM/KEY.parquet`` the rows of
 all runs of an arm, told apart by ``run_id``; ``PACK/ARM/RUN_ID/`` the weights that are kept, squeezed. Each file is
-held to its hash before it is read, and each run's rows to the list of contents, which is one of values: packing runs
-moves no line of it.
+held to its hash before it is read, so that a damaged one is missed by all who share it, and each run's rows to the list
+of contents, which is one of values: packing runs moves no line of it.
 """
 
 import functools
@@ -29,7 +29,7 @@ from circuitcore.training.store.ledger import Ledger, packed_name
 from circuitcore.training.store.parquet import from_parquet
 
 HISTORY = "history"
-HISTORIES_NAME = "histories.parquet"  # not as a run's own: no pack is to look like one
+HISTORIES_NAME = "histories.parquet"  # not as a run calls its own: ``places`` takes a folder that has that for a run's
 RUN_ID = "run_id"  # the column that says whose a row is
 _PLAIN = ("data_sha256", "made_with", "history_thinned")  # fields of a ledger that a line has as they are
 _REST = ("recipe", "checkpoints", "kept", HISTORY, "tables")
@@ -216,7 +216,7 @@ def _shared(path: Path, expected: str) -> _Shared:
     return _read_shared(path, expected, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
-@functools.lru_cache(maxsize=8)  # arms are read one by one, each with a history and a few tables
+@functools.lru_cache(maxsize=8)  # arms are read one by one: a few tables each, and one file of histories
 def _read_shared(path: Path, expected: str, *marks: int) -> _Shared:
     table = from_parquet(path, read_checked(path, expected))
     if RUN_ID not in table:

@@ -18,7 +18,7 @@ from retrieval_circuits.composition.figures.curves import (
     turn_lengths,
     turns,
 )
-from retrieval_circuits.composition.figures.heads import answering_with, by_heads, costs, shared
+from retrieval_circuits.composition.figures.heads import answering_with, by_heads, costs, mean_shared, shared
 from retrieval_circuits.composition.figures.held import (
     HELD_BETWEEN,
     held,
@@ -41,6 +41,7 @@ __all__ = [
     "answering_with",
     "begin_at",
     "beyond",
+    "mean_shared",
     "median_answered",
     "questions",
     "raced",

@@ -75,6 +75,14 @@ def shared(results: Results) -> View:
     )  # fmt: skip
 
 
+def mean_shared(shared: View, kind: str, arm: Arm) -> str:
+    """Of ``shared``: the mean of an arm's networks for a kind."""
+    rows = shared.published
+    return f"{rows.loc[(rows['group'] == KINDS[kind]) & (rows['arm'] == str(arm)), 'value'].mean():.0%}".replace(
+        "-", "−"
+    )
+
+
 def costs(results: Results) -> View:
     """What each head of the second layer costs by the last of four hops, in one network of eight heads.
 
