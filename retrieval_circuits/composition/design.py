@@ -145,7 +145,7 @@ class Params(BaseModel):
     long_seeds: Annotated[Seeds, Field(description="init seeds of mixtures trained eight times as long; may be empty")]
     more_long_seeds: Annotated[Seeds, Field(description="more init seeds of three layers, as long; may be empty")]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds of two layers, as long, that test what those suggest")]
-    head_seeds: Annotated[Seeds, Field(description="init seeds of layers of 2 and of 8 heads, as long")]
+    head_seeds: Annotated[SomeSeeds, Field(description="init seeds of layers of 2 and of 8 heads, as long")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]

@@ -169,11 +169,16 @@ def shared_out(arm: Arm, hops: int, kind: str) -> OfArms:
 
     @of_arms(str(arm))
     def values(results: Results) -> pd.Series:
-        rows = results.rows("removals", arm=str(arm), family=f"hops_{hops}", variable=kind)
-        wide = rows.pivot(index="init_seed", columns="metric", values="value")
+        wide = needed(results, arm, hops, kind)
         return wide["own_head"] - wide["one_head"]
 
     return values
+
+
+def needed(results: Results, arm: Arm, hops: int, kind: str) -> pd.DataFrame:
+    """Cost of the heads that a kind needs most, and all kinds: a row a seed, columns ``own_head`` and ``one_head``."""
+    rows = results.rows("removals", arm=str(arm), family=f"hops_{hops}", variable=kind)
+    return rows.pivot(index="init_seed", columns="metric", values="value")
 
 
 def exchanged(results: Results, arm: Arm, metric: str, hops: int) -> pd.DataFrame:

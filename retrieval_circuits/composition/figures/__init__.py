@@ -18,7 +18,7 @@ from retrieval_circuits.composition.figures.curves import (
     turn_lengths,
     turns,
 )
-from retrieval_circuits.composition.figures.heads import answering_with, by_heads, costs, mean_shared, shared
+from retrieval_circuits.composition.figures.heads import by_heads, costs, numbers, shared
 from retrieval_circuits.composition.figures.held import (
     HELD_BETWEEN,
     held,
@@ -38,11 +38,10 @@ __all__ = [
     "UNABLE_TO_STOP",
     "VIEWS",
     "answering",
-    "answering_with",
     "begin_at",
     "beyond",
-    "mean_shared",
     "median_answered",
+    "numbers",
     "questions",
     "raced",
     "right_at_end",

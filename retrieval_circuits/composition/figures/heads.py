@@ -5,9 +5,12 @@ from itertools import product
 import pandas as pd
 
 from livingpaper.claims.results import Results
+from livingpaper.claims.units import POINTS
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.composition.design import (
     BY_HEADS,
+    FEW_HEADS,
+    FEW_HEADS_THREE,
     FRESH_TWO,
     HOPS,
     LONG_THREE,
@@ -20,10 +23,10 @@ from retrieval_circuits.composition.figures.curves import ACCURACY, GUESS, ROWS
 from retrieval_circuits.composition.readings import (
     ANSWERED,
     final_accuracy,
+    needed,
     present,
     seeds_answering,
     shared_out,
-    where_answered,
 )
 from retrieval_circuits.design import BAND
 
@@ -35,24 +38,23 @@ KINDS = {
 
 
 def by_heads(results: Results) -> View:
-    """Accuracy at three and at four hops at the end, by layers and the number of heads in each."""
-    arms = sorted((LONG_TWO, LONG_THREE, *BY_HEADS), key=lambda arm: (arm.n_layers, arm.n_heads))
+    """Accuracy at three and at four hops at the end, by layers and the number of heads in each.
+
+    Of seeds that all these arms have; of all their seeds, where they have none in common.
+    """
+    arms = present(
+        results, tuple(sorted((LONG_TWO, LONG_THREE, *BY_HEADS), key=lambda arm: (arm.n_layers, arm.n_heads)))
+    )
+    read = {(arm, hops): final_accuracy(arm, hops)(results) for arm, hops in product(arms, (HOPS - 1, HOPS))}
+    common = set.intersection(*(set(values.index) for values in read.values()))
     found = [
-        _of(arm, final_accuracy(arm, hops)(results)).assign(
+        _of(arm, values[values.index.isin(common or values.index)]).assign(
             series=WORDS[hops], group=f"{arm.n_layers} layers of {arm.n_heads} heads"
         )
-        for arm in present(results, tuple(arms))
-        for hops in (HOPS - 1, HOPS)
+        for (arm, hops), values in read.items()
     ]
     note = f"Heads of a layer have the same width together. Answered: {ANSWERED:.0%} and more"
     return View(pd.concat(found, ignore_index=True), ACCURACY, ROWS, BAND, chance=GUESS, note=note)
-
-
-def answering_with(by_heads: View, hops: int, arm: Arm) -> str:
-    """Of ``by_heads``: how many networks of an arm answer a number of hops."""
-    rows = by_heads.published
-    right = rows.loc[(rows["arm"] == str(arm)) & (rows["series"] == WORDS[hops]), "value"] >= ANSWERED
-    return f"{right.sum()} of {len(right)}"
 
 
 def shared(results: Results) -> View:
@@ -64,9 +66,10 @@ def shared(results: Results) -> View:
     some = [arm for arm in shown if len(seeds_answering(results, arm, HOPS))]
     found = []
     for arm, (kind, words) in product(some or shown, KINDS.items()):
-        values = shared_out(arm, HOPS, kind)
-        values = (where_answered(values, arm, HOPS) if some else values)(results)
-        found.append(_of(arm, values).assign(series=f"{arm.n_heads} heads", group=words))
+        table = needed(results, arm, HOPS, kind)
+        table = table[table.index.isin(seeds_answering(results, arm, HOPS))] if some else table
+        of = _of(arm, table["own_head"] - table["one_head"])
+        found.append(of.assign(series=f"{arm.n_heads} heads", group=words, one=table["one_head"].to_numpy()))
     table = in_order(pd.concat(found, ignore_index=True), "group", KINDS.values())
     return View(
         table, "share of queries", ROWS, BAND, chance=0.0,
@@ -75,22 +78,39 @@ def shared(results: Results) -> View:
     )  # fmt: skip
 
 
-def mean_shared(shared: View, kind: str, arm: Arm) -> str:
-    """Of ``shared``: the mean of an arm's networks for a kind."""
-    rows = shared.published
-    return f"{rows.loc[(rows['group'] == KINDS[kind]) & (rows['arm'] == str(arm)), 'value'].mean():.0%}".replace(
-        "-", "−"
-    )
+def numbers(by_heads: View, shared: View) -> dict[str, str]:
+    """What sentences take from both: how many networks answer four hops, or three, and what heads of eight cost."""
+    counted = {
+        "eight_answer_four": (4, MANY_HEADS), "four_answer_four": (4, LONG_TWO), "two_answer_four_hops": (4, FEW_HEADS),
+        "three_few_answer_four": (4, FEW_HEADS_THREE), "three_answer_four": (4, LONG_THREE),
+        "two_answer_three": (3, FEW_HEADS),
+    }  # fmt: skip
+    rows = shared.published[shared.published["arm"] == str(MANY_HEADS)]
+    by_kind = rows.groupby(rows["group"].astype(str))[["value", "one"]].mean().reindex([*KINDS.values()])
+    return {name: _answering(by_heads, *of) for name, of in counted.items()} | {
+        "by_first_hop": POINTS.words(by_kind["value"][KINDS["hop_1"]]),
+        "by_answer": POINTS.words(by_kind["value"][KINDS[f"x_{HOPS}"]]),
+        "one_head": f"{by_kind['one'][KINDS[f'hop_{HOPS}']]:.0%}",
+    }
+
+
+def _answering(by_heads: View, hops: int, arm: Arm) -> str:
+    rows = by_heads.published
+    right = rows.loc[(rows["arm"] == str(arm)) & (rows["series"] == WORDS[hops]), "value"] >= ANSWERED
+    return f"{right.sum()} of {len(right)}"
 
 
 def costs(results: Results) -> View:
     """What each head of the second layer costs by the last of four hops, in one network of eight heads.
 
-    The first that answers four hops; the first of all, where none does.
+    Of those that answer four hops, the one in the middle by how much the last hop says of the head that is needed; of
+    all, where none does.
     """
-    seeds = [*seeds_answering(results, MANY_HEADS, HOPS), *final_accuracy(MANY_HEADS, HOPS)(results).index]
+    values = shared_out(MANY_HEADS, HOPS, f"hop_{HOPS}")(results)
+    answering = values[values.index.isin(seeds_answering(results, MANY_HEADS, HOPS))]
+    values = (values if answering.empty else answering).sort_values()
     rows = results.rows("removals", arm=str(MANY_HEADS), metric="costs", family=f"hops_{HOPS}")
-    rows = rows[rows["init_seed"] == seeds[0]].sort_values("head", kind="stable")
+    rows = rows[rows["init_seed"] == values.index[(len(values) - 1) // 2]].sort_values("head", kind="stable")
     ends = rows["variable"].astype(str).str.split(">", expand=True)
     table = rows.assign(row="from " + ends[0], column=ends[1], panel="head " + (rows["head"] + 1).astype(str))
     return View(
