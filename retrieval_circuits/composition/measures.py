@@ -146,12 +146,8 @@ def add_removals(task: KFoldComposition, net: Network, batch: Batch, rows: Rows)
     words = [{"variable": f"{a}>{b}"} for a, b in product(task.vocab[:size], repeat=2)]
     for hops in (3, 4):
         chosen = asked == hops
-        common, walk, cost, even = (
-            {"family": f"hops_{hops}", "split": "test"},
-            walks[chosen],
-            costs[:, chosen],
-            is_even[chosen],
-        )
+        walk, cost, even = walks[chosen], costs[:, chosen], is_even[chosen]
+        common = {"family": f"hops_{hops}", "split": "test"}
         kinds = {f"x_{hop}": walk[:, hop] for hop in range(hops + 1)}
         kinds |= {f"hop_{hop}": walk[:, hop - 1] * size + walk[:, hop] for hop in range(1, hops + 1)}
         for head, by_kind in enumerate(mean_by(cost, kinds[f"hop_{hops}"], len(words))):

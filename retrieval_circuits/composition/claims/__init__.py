@@ -41,13 +41,14 @@ Twelve networks of three layers left KF26 open by little, at 10 of 12 [0.499, 0.
 asked for, once. KF29, open at 0.52 [0.35, 0.69], asks these, too. The sentences of KF28 to KF31 were narrowed after the
 results, to name the networks that were asked; readings and bounds stayed.
 
-KF32 to KF34, on heads, were written before any network of these arms was trained, after pilots on seeds 900 and 901:
-of two layers, as long, those with eight heads of width 8 answered four hops, both of them; those with two heads of
-width 32 neither four nor three. KF34 had another reading first, how much more the head costs that a
-last hop needs most than the others do on average, bound 0.3, which one head that all need can pass, too. As it stands
-it was written before any network of these arms was measured so. In the first of the pilots with eight heads, and in one
-with eight as wide as ours have, it is 0.34 and 0.11 by the last hop, -0.07 and -0.01 by the first. Before, the few of
-four heads that answer four hops had been looked at in a like way, and seen to need a head each by their last hop.
+KF32 to KF34, on heads, were written before any network of these arms was trained, after pilots on seeds 900 and 901: of
+two layers, as long, those with eight heads of width 8 answered four hops, both of them; those with two heads of width
+32 neither four nor three. While they trained, and before any of them was measured, KF33 got its control (it had been
+that two heads answer one hop) and KF34 its reading (it had been how much more the head costs that a last hop needs most
+than the others do on average, bound 0.3, which one head that all need can pass, too). In the first of the pilots with
+eight heads, and in one with eight as wide as ours have, it is 0.34 and 0.11 by the last hop, -0.07 and -0.01 by the
+first. Before, the few of four heads that answer four hops had been looked at in a like way, and seen to need a head
+each by their last hop.
 KF35, on three layers of two heads, was added while these trained, without a pilot.
 """
 
