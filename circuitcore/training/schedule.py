@@ -1,6 +1,7 @@
 """Which rows each step trains on: a pure function of the recipe, so that a resumed run meets the same batches."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,22 +57,18 @@ class Rows:
 
 def rows_by_length(task: Task, splits: Sequence[str]) -> tuple[Rows, ...]:
     """The rows of ``splits``, one group per length, shortest first; in a group in the order of ``splits``."""
+    groups: dict[int, list[Batch]] = {}
+    for name in splits:
+        batch = task.split(name)
+        groups.setdefault(batch.tokens.shape[1], []).append(batch)
     return tuple(
         Rows(
             torch.cat([batch.tokens for batch in group]),
             torch.cat([batch.targets for batch in group]),
             torch.cat([batch.loss_mask for batch in group]),
         )
-        for group in _splits_by_length(task, splits)
+        for _, group in sorted(groups.items())
     )
-
-
-def _splits_by_length(task: Task, splits: Sequence[str]) -> list[list[Batch]]:
-    groups: dict[int, list[Batch]] = {}
-    for name in splits:
-        batch = task.split(name)
-        groups.setdefault(batch.tokens.shape[1], []).append(batch)
-    return [groups[length] for length in sorted(groups)]
 
 
 def drawn(task: Task, stage: Stage, seed: int) -> Rows:
@@ -133,9 +130,9 @@ class Schedule:
 
     def _sizes(self, stage: Stage) -> list[int]:
         """Rows of each length, of which an epoch makes batches."""
-        sizes: dict[int, int] = {}
+        sizes = Counter()
         for n_rows, n_pos in map(self.task.shape, stage.splits):
-            sizes[n_pos] = sizes.get(n_pos, 0) + n_rows
+            sizes[n_pos] += n_rows
         return list(sizes.values())
 
     @property

@@ -226,10 +226,11 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in LOOK_UPS:
         return chains.instruments(_theirs(params), arm)
     scored, patched = Counts(n_rows=params.n_rows), Exchanges(n_pairs=min(params.n_pairs, params.n_rows))
-    held = Instrument(name="exchanges", version=1, measures=exchanges, when="last", settings=patched)
-    costs = Instrument(name="removals", version=1, measures=removals, when="last", settings=scored)
     found = [Instrument(name="measurements", version=1, measures=hop_scores, settings=scored)]
-    found += [held] * (arm not in map(str, BY_HEADS)) + [costs] * (arm in map(str, TAKEN_APART))
+    if arm not in map(str, BY_HEADS):
+        found.append(Instrument(name="exchanges", version=1, measures=exchanges, when="last", settings=patched))
+    if arm in map(str, TAKEN_APART):
+        found.append(Instrument(name="removals", version=1, measures=removals, when="last", settings=scored))
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores.groups import mean_by
 from circuitcore.metrics.table import Rows
 from circuitcore.models import Ablate, Head, Patch, Site
 from circuitcore.tasks.base import Batch, Interchange
@@ -171,19 +172,9 @@ def head_costs(net: Network, batch: Batch, asked: Int[Tensor, "row query"]) -> F
     replaced[0, scored] = by_hops[..., asked.flatten()].movedim(-1, 0)
     removed = [(Ablate(Head(layer, head), "mean"),) for head in range(net.config.n_heads)]
     passes = net.passes(batch, removed, {"mean": {site: replaced}}, output.cache)
-    without = torch.cat([found.logits[:, 0, scored].argmax(-1) for found in passes])
-    right, still = (
-        (answer == batch.targets[scored]).float() for answer in (output.logits[0, scored].argmax(-1), without)
-    )
+    without = torch.cat([found.logits[:, 0, scored] for found in passes])
+    right, still = (scores(logits, batch.targets[scored])[0] for logits in (output.logits[:, scored], without))
     return (right - still).unflatten(1, asked.shape)
-
-
-def mean_by(
-    values: Float[Tensor, "*lead query"], kinds: Int[Tensor, " query"], n_kinds: int
-) -> Float[Tensor, "*lead kind"]:
-    """The mean of the queries of each kind; NaN where there is none."""
-    member = torch.nn.functional.one_hot(kinds, n_kinds).to(values.dtype)
-    return values @ member / member.sum(0)
 
 
 def own_and_one(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.emergence import crossing_times
-from livingpaper.claims.reading import OfArms, OfMetric, at_end, ever, of_arms
+from livingpaper.claims.reading import Less, OfArms, OfMetric, Values, at_end, ever, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.composition.design import HOPS, LOOK_UPS, Arm
 from retrieval_circuits.stacked_heads.readings import LEARNT as LOOK_UP_LEARNT
@@ -130,7 +130,7 @@ def holds(arm: Arm, metric: str, hops: int, after: int, **where: str) -> OfArms:
     return values
 
 
-def where_answered(values: OfArms, arm: Arm, hops: int) -> OfArms:
+def where_answered(values: Values, arm: Arm, hops: int) -> OfArms:
     """A reading of those networks alone that answer a number of hops at the end."""
 
     @of_arms(str(arm))
@@ -147,18 +147,17 @@ def seeds_answering(results: Results, arm: Arm, hops: int) -> pd.Index:
     return accuracy.index[accuracy >= ANSWERED]
 
 
-def more_hops(first: Arm, second: Arm) -> OfArms:
-    """Values of a reading: how many hops more one arm answers than another at the end, seed by seed."""
+def most_hops(arm: Arm) -> OfArms:
+    """Values of a reading: the most hops up to which a network answers every number at the end."""
 
-    @of_arms(str(first), str(second))
+    @of_arms(str(arm))
     def values(results: Results) -> pd.Series:
-        counted = hops_answered(results, first, second).pivot(index="init_seed", columns="arm", values="value")
-        return (counted[str(first)] - counted[str(second)]).dropna()
+        return hops_answered(results, arm).set_index("init_seed")["value"]
 
     return values
 
 
-def shared_out(arm: Arm, hops: int, kind: str) -> OfArms:
+def shared_out(arm: Arm, hops: int, kind: str) -> Less:
     """Values of a reading: how much more the head costs that a kind needs most than the one that all kinds need most.
 
     Args:
@@ -166,19 +165,18 @@ def shared_out(arm: Arm, hops: int, kind: str) -> OfArms:
         hops: how many are asked for.
         kind: what queries may be told apart by (``measures.removals``).
     """
+    return Less(needed(arm, hops, kind, "own_head"), needed(arm, hops, kind, "one_head"))
+
+
+def needed(arm: Arm, hops: int, kind: str, metric: str) -> OfArms:
+    """Values of a reading: cost of the head that a kind needs most ("own_head"), or that all need most ("one_head")."""
 
     @of_arms(str(arm))
     def values(results: Results) -> pd.Series:
-        wide = needed(results, arm, hops, kind)
-        return wide["own_head"] - wide["one_head"]
+        rows = results.rows("removals", arm=str(arm), family=f"hops_{hops}", variable=kind, metric=metric)
+        return rows.set_index("init_seed")["value"]
 
     return values
-
-
-def needed(results: Results, arm: Arm, hops: int, kind: str) -> pd.DataFrame:
-    """Cost of the heads that a kind needs most, and all kinds: a row a seed, columns ``own_head`` and ``one_head``."""
-    rows = results.rows("removals", arm=str(arm), family=f"hops_{hops}", variable=kind)
-    return rows.pivot(index="init_seed", columns="metric", values="value")
 
 
 def exchanged(results: Results, arm: Arm, metric: str, hops: int) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Scores over groups of rows: the source's groups, and the worst of any groups."""
+"""Scores over groups of rows: the source's groups, and the means and the worst of any groups."""
 
 from collections.abc import Mapping
 
@@ -22,6 +22,12 @@ def published_groups(families: Mapping[str, Batch]) -> Int[Tensor, " row"]:
 def worst_share(hits: Float[Tensor, "*lead row"], groups: Int[Tensor, " row"]) -> Float[Tensor, "*lead"]:
     """The lowest share of hits over groups of rows; ``groups`` holds any ids."""
     index = torch.unique(groups, return_inverse=True)[1]
-    n = int(index.max()) + 1
-    sums = torch.zeros(*hits.shape[:-1], n, dtype=hits.dtype).index_add(-1, index, hits)
-    return (sums / torch.bincount(index, minlength=n)).amin(-1)
+    return mean_by(hits, index, int(index.max()) + 1).amin(-1)
+
+
+def mean_by(
+    values: Float[Tensor, "*lead row"], groups: Int[Tensor, " row"], n_groups: int
+) -> Float[Tensor, "*lead group"]:
+    """The mean of the rows of each group, of which 0 to ``n_groups`` - 1 there are; NaN where one has no row."""
+    sums = torch.zeros(*values.shape[:-1], n_groups, dtype=values.dtype).index_add(-1, groups, values)
+    return sums / torch.bincount(groups, minlength=n_groups)

@@ -1,12 +1,12 @@
 """Claims on heads: whether two layers of more heads, with as many weights, make more hops, and how."""
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Reading
+from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.units import POINTS, at_least, at_most
 from retrieval_circuits.composition.claims.longer import SO_LONG, learn
 from retrieval_circuits.composition.claims.shared import IS_ANSWERED, NUMBER_OF_HOPS, final_score
 from retrieval_circuits.composition.design import FEW_HEADS, FEW_HEADS_THREE, MANY_HEADS
-from retrieval_circuits.composition.readings import more_hops, shared_out, where_answered
+from retrieval_circuits.composition.readings import most_hops, shared_out, where_answered
 
 
 def _shared_out(words: str, kind: str) -> Reading:
@@ -26,7 +26,9 @@ HEADS = (
             whether="whether eight heads instead of two, with as many weights, are worth a hop or more to two layers",
         ),
         reading=Reading(
-            "hops answered with eight heads, less those with two,", NUMBER_OF_HOPS, more_hops(MANY_HEADS, FEW_HEADS)
+            "hops answered with eight heads, less those with two,",
+            NUMBER_OF_HOPS,
+            Less(most_hops(MANY_HEADS), most_hops(FEW_HEADS)),
         ),
         bound=at_least(1, "what a layer is worth where each makes one hop; four hops are asked for at most"),
         controls=(

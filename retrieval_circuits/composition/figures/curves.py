@@ -71,7 +71,12 @@ def _final(view: View, arms: Iterable[str]) -> pd.DataFrame:
 
 def answering(curves: View, hops: int, *arms: Arm) -> str:
     """Of ``shallow`` or ``longer``: how many networks of some arms answer a number of hops at the end."""
-    right = _right(curves, hops, arms) >= ANSWERED
+    return count_answering(_right(curves, hops, arms))
+
+
+def count_answering(accuracies: pd.Series) -> str:
+    """How many networks answer, of those whose accuracies are given."""
+    right = accuracies >= ANSWERED
     return f"{right.sum()} of {len(right)}"
 
 

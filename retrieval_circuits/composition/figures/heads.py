@@ -19,7 +19,7 @@ from retrieval_circuits.composition.design import (
     WORDS,
     Arm,
 )
-from retrieval_circuits.composition.figures.curves import ACCURACY, GUESS, ROWS
+from retrieval_circuits.composition.figures.curves import ACCURACY, GUESS, ROWS, count_answering
 from retrieval_circuits.composition.readings import (
     ANSWERED,
     final_accuracy,
@@ -27,6 +27,7 @@ from retrieval_circuits.composition.readings import (
     present,
     seeds_answering,
     shared_out,
+    where_answered,
 )
 from retrieval_circuits.design import BAND
 
@@ -62,14 +63,13 @@ def shared(results: Results) -> View:
 
     Of two layers with eight heads, and with four, that answer four hops; of all these, where none does.
     """
-    shown = present(results, (LONG_TWO, FRESH_TWO, MANY_HEADS))
-    some = [arm for arm in shown if len(seeds_answering(results, arm, HOPS))]
+    shown = {arm: seeds_answering(results, arm, HOPS) for arm in present(results, (LONG_TWO, FRESH_TWO, MANY_HEADS))}
+    some = {arm: seeds for arm, seeds in shown.items() if len(seeds)}
     found = []
     for arm, (kind, words) in product(some or shown, KINDS.items()):
-        table = needed(results, arm, HOPS, kind)
-        table = table[table.index.isin(seeds_answering(results, arm, HOPS))] if some else table
-        of = _of(arm, table["own_head"] - table["one_head"])
-        found.append(of.assign(series=f"{arm.n_heads} heads", group=words, one=table["one_head"].to_numpy()))
+        own, one = (needed(arm, HOPS, kind, metric)(results) for metric in ("own_head", "one_head"))
+        of = _of(arm, own - one).assign(series=f"{arm.n_heads} heads", group=words, one=one.to_numpy())
+        found.append(of[of["init_seed"].isin(some[arm])] if some else of)
     table = in_order(pd.concat(found, ignore_index=True), "group", KINDS.values())
     return View(
         table, "share of queries", ROWS, BAND, chance=0.0,
@@ -96,8 +96,7 @@ def numbers(by_heads: View, shared: View) -> dict[str, str]:
 
 def _answering(by_heads: View, hops: int, arm: Arm) -> str:
     rows = by_heads.published
-    right = rows.loc[(rows["arm"] == str(arm)) & (rows["series"] == WORDS[hops]), "value"] >= ANSWERED
-    return f"{right.sum()} of {len(right)}"
+    return count_answering(rows.loc[(rows["arm"] == str(arm)) & (rows["series"] == WORDS[hops]), "value"])
 
 
 def costs(results: Results) -> View:
@@ -106,9 +105,9 @@ def costs(results: Results) -> View:
     Of those that answer four hops, the one in the middle by how much the last hop says of the head that is needed; of
     all, where none does.
     """
-    values = shared_out(MANY_HEADS, HOPS, f"hop_{HOPS}")(results)
-    answering = values[values.index.isin(seeds_answering(results, MANY_HEADS, HOPS))]
-    values = (values if answering.empty else answering).sort_values()
+    read = shared_out(MANY_HEADS, HOPS, f"hop_{HOPS}")
+    answering = where_answered(read, MANY_HEADS, HOPS)(results)
+    values = (read(results) if answering.empty else answering).sort_values()
     rows = results.rows("removals", arm=str(MANY_HEADS), metric="costs", family=f"hops_{HOPS}")
     rows = rows[rows["init_seed"] == values.index[(len(values) - 1) // 2]].sort_values("head", kind="stable")
     ends = rows["variable"].astype(str).str.split(">", expand=True)

@@ -265,7 +265,7 @@ def gone(data):
     return None
 
 
-SHARED = {"history": "toy/histories.parquet", "table": f"toy/{FOLDERS[0]}/{KEY}.parquet"}
+SHARED = {"history": f"toy/{HISTORIES_NAME}", "table": f"toy/{FOLDERS[0]}/{KEY}.parquet"}
 ALL = {**SHARED, "index": f"toy/{INDEX_NAME}"}
 
 

@@ -18,8 +18,12 @@ WRONG = 0.36
 """More than three standard deviations above one in four, of so many pairs."""
 
 
+def network(config, weights):
+    return Network(config, {name: value[None] for name, value in weights.items()})
+
+
 def table(config, weights):
-    net = Network(config, {name: value[None] for name, value in weights.items()})
+    net = network(config, weights)
     rows = Rows("wired", (0,), [0])
     for pairs in TASK.interchanges(N_PAIRS):
         add_exchanges(TASK, net, pairs, rows)
@@ -29,7 +33,7 @@ def table(config, weights):
 def accuracies(config, weights):
     batch = TASK.split("test")
     hops = TASK.read(batch)[2].flatten()
-    net = Network(config, {name: value[None] for name, value in weights.items()})
+    net = network(config, weights)
     right, _ = scores(net.run(batch).logits[:, batch.loss_mask], batch.targets[batch.loss_mask])
     return [right[0, hops == asked].mean().item() for asked in range(1, 5)]
 
@@ -120,7 +124,7 @@ def test_random_networks_hold_nothing():
 
 def shared_out(config, weights):
     """Of four hops, by kind: what the head costs that a kind needs most, and that of the one that all need most."""
-    rows, net = Rows("wired", (0,), [0]), Network(config, {name: value[None] for name, value in weights.items()})
+    rows, net = Rows("wired", (0,), [0]), network(config, weights)
     add_removals(TASK, net, replace(TASK, n_rows=800).split("test"), rows)
     table = rows.frame()
     table = table[(table["family"] == "hops_4") & (table["metric"] != "costs")]
@@ -135,7 +139,7 @@ def test_a_head_for_each_answer_costs_the_queries_that_have_it_and_no_others():
     batch = TASK.split("test")
     chosen = TASK.read(batch)[2] == 4
     answers = batch.targets[batch.loss_mask].reshape(chosen.shape)[chosen]
-    net = Network(config, {name: value[None] for name, value in weights.items()})
+    net = network(config, weights)
     costs = head_costs(net, batch, TASK.read(batch)[2])[:, chosen]
     assert costs.tolist() == [((answers == head) & (answers > 0)).double().tolist() for head in range(4)]
     own, one = shared_out(config, weights)

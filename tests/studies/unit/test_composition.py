@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
+from circuitcore.metrics.scores.groups import mean_by
 from circuitcore.models import init_weights
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
@@ -15,7 +16,7 @@ from retrieval_circuits.composition import design, figures, published, readings
 from retrieval_circuits.composition.circuit import _by_layers
 from retrieval_circuits.composition.claims.turns import some_way_answers
 from retrieval_circuits.composition.design import ARMS, BY_DEPTH, FOLLOWED, LOOK_UPS
-from retrieval_circuits.composition.measures import mean_by, mixed, own_and_one, scores
+from retrieval_circuits.composition.measures import mixed, own_and_one, scores
 
 STUDY = studies.load("composition")
 PUBLISHED = studies.load_params("composition")
