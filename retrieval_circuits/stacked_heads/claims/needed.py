@@ -11,6 +11,7 @@ from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, at_least, at_most
 from retrieval_circuits.stacked_heads.claims.bounds import ERROR_MORE
+from retrieval_circuits.stacked_heads.design import FOLLOWED
 from retrieval_circuits.stacked_heads.readings import needed as readings
 
 NEEDED = (
@@ -37,7 +38,7 @@ NEEDED = (
                 reading=Reading(
                     "how much more error comes of forbidding a look that a head hardly makes, on average",
                     ERROR_MORE,
-                    readings.unlooked_rise(),
+                    readings.unlooked_rise(FOLLOWED),
                 ),
                 bound=at_most(0.01, "a fifth of the bound: to forbid a look is no harm in itself"),
             ),

@@ -29,6 +29,10 @@ class Params(BaseModel):
     ]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the first ones suggest")]
     three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three and of four look-ups")]
+    long_seeds: Annotated[
+        Seeds,
+        Field(description="init seeds of three layers on chains of three, trained four times as long"),
+    ]
     fresh_four_seeds: Annotated[
         Seeds, Field(description="init seeds that test what the first ones on chains of four suggest")
     ]

@@ -15,6 +15,7 @@ from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGH
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
 from retrieval_circuits.stacked_heads.design.three import (
     FRESH_SCARCE,
+    LONG_SCARCE,
     ONE_EACH,
     SCARCE,
     THREE,
@@ -82,6 +83,7 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
         **dict.fromkeys(LONGER, params.taught_seeds),
         **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
         FRESH_SCARCE: params.fresh_seeds,
+        LONG_SCARCE: params.long_seeds,
         **dict.fromkeys(FOUR, params.three_seeds),
         FRESH_FOUR: params.fresh_four_seeds,
     }
@@ -155,8 +157,8 @@ def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stag
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """Losses of every checkpoint; of the cell that is followed where its heads look, and at the end its circuit.
 
-    Of that cell, and of the source's network of twelve layers, also which looks are needed. Of fresh seeds also what
-    tries a circuit; of chains of three links and circuits at the end; of words the answers.
+    Of that cell, of three layers trained on, and of the source's network of twelve layers, also which looks are needed.
+    Of fresh seeds also what tries a circuit; of chains of three links and circuits at the end; of words the answers.
     """
     if spoken := {str(spoken): spoken for spoken in SPOKEN}.get(arm):
         asked = WordCounts(n_rows=params.n_rows, others=ASKED_AS_WELL.get(spoken.formulation, ()))
@@ -172,6 +174,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
     needed = Instrument(name="needed", version=1, measures=needed_looks, when="last", settings=how)
+    if arm == str(LONG_SCARCE):
+        return (scores, links, needed)
     if arm in BY_THE_SOURCE:
         return (scores, circuit, paths, needed) if arm == DEEP else (scores, circuit, paths)
     if arm == str(FRESH):

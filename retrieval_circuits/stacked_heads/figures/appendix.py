@@ -13,6 +13,7 @@ from retrieval_circuits.stacked_heads.design import (
     FRESH_FOUR,
     FRESH_SCARCE,
     GRID,
+    LONG_SCARCE,
     SOURCE_GRID,
     THREE,
     THREE_LAST,
@@ -97,7 +98,7 @@ def every_network(results: Results) -> View:
 
     Where networks of the source's own grid are trained, these, too.
     """
-    every = (*GRID, *THREE, FRESH_SCARCE, THREE_LAST, *THREE_TAUGHT, *FOUR, FRESH_FOUR, *SOURCE_GRID)
+    every = (*GRID, *THREE, FRESH_SCARCE, LONG_SCARCE, THREE_LAST, *THREE_TAUGHT, *FOUR, FRESH_FOUR, *SOURCE_GRID)
     cells = [cell for cell in every if str(cell) in results.arms]
     finals = final_losses(results, *cells).set_index(["cell", "init_seed", "place"])["value"].unstack()
     times = learning_times(results, *cells).set_index(["cell", "init_seed", "place"])["time"].unstack()

@@ -12,6 +12,7 @@ from retrieval_circuits.stacked_heads.design import (
     ENDS,
     FRESH_SCARCE,
     LAST_TWO,
+    LONG_SCARCE,
     ONE_EACH,
     SCARCE,
     SHORTEST_FIRST,
@@ -51,8 +52,9 @@ KNOWS, KNOWS_NOT = "third symbol learnt", "not learnt"
 
 def three_by_depth(results: Results) -> View:
     """Final error of each symbol of a chain of three, by layers, every step rewarded."""
-    arms = [arm for arm in (*THREE[:2], FRESH_SCARCE, *THREE[2:]) if str(arm) in results.arms]
-    layers = {str(arm): "3 layers, fresh seeds" if arm == FRESH_SCARCE else arm.depth for arm in arms}
+    again = {FRESH_SCARCE: "3 layers, fresh seeds", LONG_SCARCE: "3, four times as long"}
+    arms = [arm for arm in (*THREE[:2], *again, *THREE[2:]) if str(arm) in results.arms]
+    layers = {str(arm): again.get(arm, arm.depth) for arm in arms}
     table = final_losses(results, *arms).sort_values("place", kind="stable")
     table = table.assign(group=table["cell"].map(layers), series=table["place"].map(SYMBOLS), arm=table["cell"])
     return errors_view(in_order(table, "group", layers.values())[["group", "series", "arm", "init_seed", "value"]])

@@ -4,7 +4,7 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import FOLLOWED
+from retrieval_circuits.stacked_heads.design import FOLLOWED, Cell, Lesson
 from retrieval_circuits.stacked_heads.measures.circuit import ACCEPTED
 from retrieval_circuits.stacked_heads.readings.grid import circuit_paths, where_enough
 
@@ -43,11 +43,27 @@ def left_out() -> OfArms:
     return where_enough(FOLLOWED, values)
 
 
-def unlooked_rise() -> OfArms:
-    """Values of a reading: how much more error comes of forbidding a look that a followed network hardly makes."""
+def unlooked_rise(cell: Cell | Lesson) -> OfArms:
+    """Values of a reading: how much more error comes of forbidding a look that a network hardly makes."""
 
-    @of_arms(str(FOLLOWED))
+    @of_arms(str(cell))
     def values(results: Results) -> pd.Series:
-        return results.rows("needed", arm=str(FOLLOWED), metric="unlooked_rise").set_index("init_seed")["value"]
+        return results.rows("needed", arm=str(cell), metric="unlooked_rise").set_index("init_seed")["value"]
+
+    return values
+
+
+def error_without(cell: Cell | Lesson, link: tuple[str, str], place: int) -> OfArms:
+    """Values of a reading: squared error of x_k with one head's look along a link forbidden, of the head it needs most.
+
+    Where no head looks along the link there is nothing to forbid, and the error is the network's own.
+    """
+
+    @of_arms(str(cell))
+    def values(results: Results) -> pd.Series:
+        rows = results.rows("needed", arm=str(cell), variable=f"x_{place}")
+        own = rows[rows["metric"] == "error_with_all"].set_index("init_seed")["value"]
+        forbidden = rows[(rows["metric"] == "error_without") & (rows["site"] == ">".join(link))]
+        return forbidden.groupby("init_seed")["value"].max().reindex(own.index).fillna(own)
 
     return values

@@ -17,7 +17,7 @@ from retrieval_circuits.stacked_heads.design import DEEP, FOLLOWED
 from retrieval_circuits.stacked_heads.figures.deepest import needed_in_deep
 from retrieval_circuits.stacked_heads.measures.circuit import Reading
 from retrieval_circuits.stacked_heads.measures.needed import UNLOOKED, needed_looks
-from retrieval_circuits.stacked_heads.readings.needed import left_out, looks, unlooked_rise
+from retrieval_circuits.stacked_heads.readings.needed import error_without, left_out, looks, unlooked_rise
 
 TASK = ChainRetrieval(n_steps=2, n_train=8, n_test=12)
 CONFIG = ModelConfig(
@@ -152,10 +152,21 @@ def planted(arm):
 def test_a_needed_look_that_the_circuit_has_not_is_counted_and_networks_without_a_circuit_have_no_number():
     results = planted(str(FOLLOWED))
     assert left_out()(results).to_dict() == {1: 1, 2: 0}
-    assert unlooked_rise()(results).to_dict() == pytest.approx({1: 0.001, 2: 0.002, 3: 0.003})
+    assert unlooked_rise(FOLLOWED)(results).to_dict() == pytest.approx({1: 0.001, 2: 0.002, 3: 0.003})
     table = looks(results, str(FOLLOWED)).set_index(["init_seed", "layer"])
     assert table.loc[(1, 0), "left"] and not table.loc[(1, 1), "left"]
     assert table.loc[(1, 1), "rise"] == pytest.approx(0.06) and table.loc[(1, 1), "x_2"] == pytest.approx(0.26)
+
+
+def test_an_error_without_a_look_is_of_the_head_that_is_needed_most_and_the_networks_own_where_none_looks():
+    results = planted(str(FOLLOWED))
+    needed = results.tables["needed"]
+    blind = needed[(needed["init_seed"] != 3) | (needed["metric"] != "error_without")]
+    results = Results(results.measurements, pd.DataFrame(), "paper", {"needed": blind})
+    found = error_without(FOLLOWED, ("queries", "value_0"), 2)(results)
+    assert found.to_dict() == pytest.approx({1: 1.2, 2: 1.2, 3: 0.2})
+    other = error_without(FOLLOWED, ("value_0", "value_1"), 1)(results)
+    assert other.to_dict() == pytest.approx({1: 0.1, 2: 0.1, 3: 0.1})
 
 
 def test_looks_of_the_network_of_twelve_layers_are_told_one_by_one():

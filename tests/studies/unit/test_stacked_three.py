@@ -16,6 +16,7 @@ from retrieval_circuits.stacked_heads.design import (
     ENDS,
     FRESH_SCARCE,
     LAST_TWO,
+    LONG_SCARCE,
     ONE,
     ONE_EACH,
     REWARDED,
@@ -53,6 +54,11 @@ def test_three_look_ups_are_trained_on_what_they_say():
         assert recipe.n_steps == PUBLISHED.three_steps and len(recipe.checkpoint_epochs) == 81
         seeds = PUBLISHED.fresh_seeds if arm == FRESH_SCARCE else PUBLISHED.three_seeds
         assert [one.init_seed for one in arms[str(arm)]] == list(seeds)
+    for long, recipe in zip(arms[str(LONG_SCARCE)], arms[str(FRESH_SCARCE)], strict=False):
+        fields = ("task", "task_params", "model", "optimizer", "batch_size", "init_seed", "data_seed", "engine")
+        assert all(getattr(long, name) == getattr(recipe, name) for name in fields), "the same networks, trained on"
+        assert long.n_steps == 4 * recipe.n_steps and long.stages[0].fresh == recipe.stages[0].fresh
+        assert recipe.n_steps in long.checkpoint_steps
     stages = [(stage.splits, stage.epochs * 50) for stage in arms[str(SHORTEST_FIRST)][0].stages]
     assert stages == [(("train_1",), 2000), (("train_2",), 2000), (("train",), 4000)]
     assert [stage.splits for stage in arms[str(ALL_LENGTHS)][0].stages] == [("mixed",)]
