@@ -63,7 +63,7 @@ class TokenTask(Task):
             TaskError: a name that is not in ``splits``.
         """
         batch = self.split(split)
-        variables = {name: values.tolist() for name, values in batch.variables.items()}
+        variables, vocab = {name: values.tolist() for name, values in batch.variables.items()}, self.vocab
         for row, tokens in enumerate(batch.tokens):
             wanted = batch.targets[row, batch.loss_mask[row]]
             yield {
@@ -71,7 +71,7 @@ class TokenTask(Task):
                 "task": self.name,
                 "split": split,
                 "prompt": self.decode(tokens),
-                "targets": [self.vocab[token] for token in wanted.tolist()],
+                "targets": [vocab[token] for token in wanted.tolist()],
                 "variables": {name: values[row] for name, values in variables.items()},
             }
 
@@ -81,11 +81,11 @@ class TokenTask(Task):
         Raises:
             TaskError: an id outside the vocabulary.
         """
-        ids = tokens.tolist()
+        ids, vocab = tokens.tolist(), self.vocab
         for token in ids:
-            if not 0 <= token < len(self.vocab):
-                raise TaskError(f"token id {token} is outside the vocabulary 0..{len(self.vocab) - 1}")
-        return " ".join(self.vocab[token] for token in ids)
+            if not 0 <= token < len(vocab):
+                raise TaskError(f"token id {token} is outside the vocabulary 0..{len(vocab) - 1}")
+        return " ".join(vocab[token] for token in ids)
 
     def encode(self, text: str) -> Int[Tensor, " pos"]:
         """Token ids of a text whose tokens are separated by spaces.

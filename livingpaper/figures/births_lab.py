@@ -184,4 +184,4 @@ def _heat(curves: pd.DataFrame, room: int, *, wide: bool, legend: alt.Legend) ->
             text=alt.value("never")
         ),
     ]  # fmt: skip
-    return alt.layer(*layers).properties(width=room - beyond, height=20 * len(runs))
+    return alt.layer(*layers, width=room - beyond, height=20 * len(runs))

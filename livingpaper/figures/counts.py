@@ -33,4 +33,4 @@ def counts(view: View, width: int) -> alt.TopLevelMixin:
         ],
     )  # fmt: skip
     height = max(34, tallest(groups, room)) * len(groups)
-    return alt.layer(points, *row_labels(y, groups, room)).properties(width=width - room - 24, height=height)
+    return alt.layer(points, *row_labels(y, groups, room), width=width - room - 24, height=height)

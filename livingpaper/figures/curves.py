@@ -55,7 +55,7 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
             layers.append(style.level_line(name, level, label=panel == panels[0]))
         if panel in view.turns:
             layers.append(_turns(view.turns[panel], x))
-        plots.append(alt.layer(*layers).properties(**size, **({"title": panel} if panelled else {})))
+        plots.append(alt.layer(*layers, **size, **({"title": panel} if panelled else {})))
     plots[0] = plots[0].add_params(pick)
     if not panelled:
         return plots[0]
@@ -96,7 +96,7 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
         layers = _lines(part[drawn], mean.drop(columns="panel"), look)
         if chance is not None:
             layers.append(style.chance_line(float(chance)))
-        plots.append(alt.layer(*layers).properties(**size, title=panel))
+        plots.append(alt.layer(*layers, **size, title=panel))
     plots[0] = plots[0].add_params(pick)
     return alt.concat(*plots, columns=columns, spacing=14).resolve_scale(x="shared")
 

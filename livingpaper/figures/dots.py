@@ -107,7 +107,7 @@ def dots(plot: Dots) -> alt.LayerChart:
     if room:
         layers += row_labels(y, order, room)
         height = max(height, tallest(order, room))
-    return alt.layer(*layers).properties(width=width, height=height * len(order))
+    return alt.layer(*layers, width=width, height=height * len(order))
 
 
 def _label_room(plot: Dots) -> int:

@@ -202,4 +202,4 @@ def _strip(first: str, whose: list[str], counted: list[dict[str, Any]], width: i
         base.mark_rule(style="ink", strokeWidth=2.4).encode(x=low, x2="high:Q"),
         base.mark_point(style="ink", filled=True, size=90, opacity=1).encode(x=x),
     ]  # fmt: skip
-    return alt.layer(*layers, transform=counted).properties(width=width, height=22 * len(whose))
+    return alt.layer(*layers, transform=counted, width=width, height=22 * len(whose))

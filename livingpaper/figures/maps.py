@@ -115,7 +115,7 @@ def _edge_map(cells: pd.DataFrame, color: alt.Color, width: int, title: alt.Titl
     ink = alt.condition(f"datum.mean > {middle:.6g}", alt.value("#111111"), alt.value("#ffffff"))
     numbers = base.mark_text(fontSize=11, baseline="middle").encode(text=alt.Text("mean:Q", format=".2f"), color=ink)
     squares = base.mark_rect().encode(color=color)
-    return alt.layer(squares, numbers).properties(width=room, height=34 * len(senders), title=title)
+    return alt.layer(squares, numbers, width=room, height=34 * len(senders), title=title)
 
 
 @style.responsive
@@ -186,7 +186,7 @@ def _heat(rows: pd.DataFrame, color: alt.Color, room: int, *, wide: bool) -> alt
     size = {"width": cell * len(across), "height": 20 * len(down)}
     if "line" in rows:
         layers += _lines(rows, y=alt.Y("row:N", sort=down, bandPosition=1))
-    return alt.layer(*layers).properties(**size, **({"title": panel} if panel else {}))
+    return alt.layer(*layers, **size, **({"title": panel} if panel else {}))
 
 
 def _lines(rows: pd.DataFrame, y: alt.Y) -> list[alt.Chart]:

@@ -45,7 +45,7 @@ def ratios(view: View, width: int) -> alt.TopLevelMixin:
     one = alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.datum(1))
     height = max(14 + 12 * len(kinds), tallest(groups, room)) * len(groups)
     layers = [one, *_goals(rows, y, x), bars, points, *row_labels(y, groups, room)]
-    return alt.layer(*layers).properties(width=width - room - 24, height=height)
+    return alt.layer(*layers, width=width - room - 24, height=height)
 
 
 def _goals(rows, y: alt.Y, x: alt.X) -> list[alt.Chart]:

@@ -41,4 +41,4 @@ def removal(view: View, width: int) -> alt.TopLevelMixin:
     ]
     if view.chance is not None:
         layers.append(style.chance_line(view.chance))
-    return alt.layer(*layers).properties(**side)
+    return alt.layer(*layers, **side)

@@ -104,23 +104,39 @@ def over_seeds(rows: pd.DataFrame, by: list[str], view: View) -> pd.DataFrame:
         first = rows.loc[twice].iloc[0]
         where = ", ".join(f"{column}={first[column]}" for column in [*by, "init_seed"])
         raise ColumnsError(f"two values for one seed ({where}); a picture over seeds needs one value per seed")
+    rows = rows.dropna(subset=["value"])
+    group = rows.groupby(by, sort=False, dropna=False).ngroup().to_numpy()
+    keys = rows.loc[~pd.Series(group, rows.index).duplicated(), by].itertuples(index=False, name=None)
     found = []
-    for key, group in rows.dropna(subset=["value"]).groupby(by, sort=False, dropna=False):
-        draws, least = draws_of(group, view)
+    for key, (values, sets) in zip(keys, _split(group, rows["value"].astype(float), _sets(rows, view)), strict=True):
+        draws, least = _draws(values, sets)
         low, high = _bounds(draws) if view.band and len(draws) >= least else (float("nan"), float("nan"))
-        found.append((*key, draws.mean(), low, high, len(group)))
+        found.append((*key, draws.mean(), low, high, len(values)))
     return rounded(pd.DataFrame(found, columns=[*by, "mean", "low", "high", "n"]))
 
 
-def draws_of(group: pd.DataFrame, view: View) -> tuple[np.ndarray, int]:
+def _sets(rows: pd.DataFrame, view: View) -> pd.Series:
+    """The data set of each row's seed; NaN where seeds share none, and where no seed is told."""
+    if view.set_of is None:
+        return pd.Series(np.nan, rows.index)
+    return rows["init_seed"].map(lambda seed: view.set_of(int(seed)), na_action="ignore").astype(float)
+
+
+def _split(group: np.ndarray, *columns: pd.Series) -> list[tuple[np.ndarray, ...]]:
+    """Each column's numbers group by group; groups are numbered from 0."""
+    order, n_groups = np.argsort(group, kind="stable"), group.max(initial=-1) + 1
+    starts = np.searchsorted(group[order], np.arange(1, n_groups))
+    return list(zip(*(np.split(column.to_numpy()[order], starts)[:n_groups] for column in columns), strict=True))
+
+
+def _draws(values: np.ndarray, sets: np.ndarray) -> tuple[np.ndarray, int]:
     """What was drawn independently, seeds' values or the means of data sets, and the fewest for an interval."""
-    values = group["value"].astype(float)
-    if view.set_of is None or group["init_seed"].isna().any():
-        return values.to_numpy(), MIN_SEEDS
-    sets = values.groupby(group["init_seed"].astype(int).map(view.set_of)).mean().to_numpy()
-    return (sets, MIN_SETS) if len(sets) > 1 else (values.to_numpy(), MIN_SEEDS)
+    different, of_value = np.unique(sets, return_inverse=True)
+    if np.isnan(sets).any() or len(different) < 2:
+        return values, MIN_SEEDS
+    return np.bincount(of_value, values) / np.bincount(of_value), MIN_SETS
 
 
 def _bounds(values: np.ndarray) -> tuple[float, float]:
-    interval = mean_interval([float(value) for value in values])
+    interval = mean_interval(values.tolist())
     return interval.low, interval.high

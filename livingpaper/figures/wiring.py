@@ -39,7 +39,7 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     lines, points = _paths(_across(roles), _up(n_layers), look)
     nothing = alt.Chart().transform_filter("!isValid(datum.layer)").mark_text(style="chance-label", fontSize=10)
     said = nothing.encode(x=alt.value(room / 2), y=alt.value(n_layers * LAYER / 2), text=alt.value("no path is left"))
-    drawn = alt.layer(lines, points, said, data=ends).properties(width=room, height=n_layers * LAYER)
+    drawn = alt.layer(lines, points, said, data=ends, width=room, height=n_layers * LAYER)
     header = alt.Header(title=None, labelFontSize=11, labelFontWeight="normal", labelPadding=2)
     facet = alt.Facet("panel:N", sort=order_of(rows, "panel"), header=header)
     chart = drawn.facet(facet=facet, columns=columns, spacing={"row": 10, "column": 14})
