@@ -175,7 +175,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
     needed = Instrument(name="needed", version=1, measures=needed_looks, when="last", settings=how)
     if arm == str(LONG_SCARCE):
-        return (scores, links, needed)
+        return (scores, needed)
     if arm in BY_THE_SOURCE:
         return (scores, circuit, paths, needed) if arm == DEEP else (scores, circuit, paths)
     if arm == str(FRESH):

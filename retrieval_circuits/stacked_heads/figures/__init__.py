@@ -8,6 +8,7 @@ from retrieval_circuits.stacked_heads.figures.four import FOUR_VIEWS
 from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
 from retrieval_circuits.stacked_heads.figures.joining import JOINING_VIEWS
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
+from retrieval_circuits.stacked_heads.figures.longer import LONGER_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
 from retrieval_circuits.stacked_heads.figures.three import THREE_VIEWS
 from retrieval_circuits.stacked_heads.figures.trained import TRAINED_VIEWS
@@ -27,6 +28,7 @@ VIEWS = (
     | ESCAPE_VIEWS
     | APPENDIX_VIEWS
     | THREE_VIEWS
+    | LONGER_VIEWS
     | FOUR_VIEWS
     | DEEPEST_VIEWS
     | WIRING_VIEWS

@@ -26,6 +26,7 @@ from retrieval_circuits.stacked_heads.figures.four import four_numbers
 from retrieval_circuits.stacked_heads.figures.grid import ACCEPTED, ERROR, PLATEAU, SET, SYMBOLS
 from retrieval_circuits.stacked_heads.figures.joining import joining_numbers
 from retrieval_circuits.stacked_heads.figures.lessons import LESSONS
+from retrieval_circuits.stacked_heads.figures.longer import longer_numbers
 from retrieval_circuits.stacked_heads.figures.three import three_numbers
 from retrieval_circuits.stacked_heads.readings import LEARNT, learnt_time
 from retrieval_circuits.stacked_heads.readings.lessons import (
@@ -73,6 +74,7 @@ def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
         **_set(views["set_attention"]),
         **_worth(views["worth"]),
         **three_numbers(views["ends"]),
+        **longer_numbers(views["three_before"]),
         **four_numbers(views["four_times"], views["four_ends"]),
         "second_stage_error": f"{views['second_stage'].published['value'].min():.2f}",
     }
@@ -154,7 +156,7 @@ def _worth(worth: View) -> dict[str, str]:
 NEEDED = (
     *("taught", "first_stage", "first_where_it_came", "second_where_it_came"),
     *("at_start", "worth", "ends", "second_stage", "four_times", "four_ends", "set_attention"),
-    *("by_depth", "times", "joining"),
+    *("by_depth", "times", "joining", "three_before"),
 )
 """Names of the views that ``numbers`` reads."""
 PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_stage, at_start)} | {

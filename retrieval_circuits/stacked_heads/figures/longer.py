@@ -1,0 +1,60 @@
+"""The tables behind the figures of three layers that are trained on, on chains of three."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from livingpaper.figures.verdict_text import NOT_MEASURED
+from retrieval_circuits.stacked_heads.design import LONG_SCARCE
+from retrieval_circuits.stacked_heads.figures.grid import curves_of, errors_view
+from retrieval_circuits.stacked_heads.figures.three import KNOWS, KNOWS_NOT
+from retrieval_circuits.stacked_heads.readings import LEARNT, end_of, final_loss, learnt_time
+from retrieval_circuits.stacked_heads.readings.needed import error_without
+
+ITSELF = "nothing"
+FORBIDDEN = {"query to third answer": ("queries", "value_2"), "second answer to third": ("value_1", "value_2")}
+"""What a reader calls a link -> its roles; the look along it that a network needs most is forbidden."""
+
+
+def three_longer(results: Results) -> View:
+    """Errors of three symbols through four times the training, three layers."""
+    return errors_view(curves_of(results, {LONG_SCARCE: LONG_SCARCE.words}).drop(columns="panel"))
+
+
+def three_needs(results: Results) -> View:
+    """Error of the third symbol at the end, with one head's look along a link forbidden or none."""
+    errors = final_loss(LONG_SCARCE, 3)(results)
+    readings = {ITSELF: final_loss(LONG_SCARCE, 3)}
+    readings |= {name: error_without(LONG_SCARCE, link, 3) for name, link in FORBIDDEN.items()}
+    found = [read(results).rename("value").reset_index().assign(group=name) for name, read in readings.items()]
+    table = pd.concat(found, ignore_index=True).assign(arm=str(LONG_SCARCE))
+    table["series"] = table["init_seed"].map(errors < LEARNT).map({True: KNOWS, False: KNOWS_NOT})
+    return errors_view(in_order(in_order(table, "series", (KNOWS, KNOWS_NOT)), "group", readings))
+
+
+def three_before(results: Results) -> View:
+    """Whether each network that is trained on has learnt the third symbol at the end (``value``), and had before.
+
+    ``before``: where networks that are not trained on were stopped; ``step``: when it has, between two checkpoints, or
+    the end of training.
+    """
+    curve = results.curve("partial_loss", str(LONG_SCARCE), variable="x_3").sort_values("step")
+    early = curve[curve["step"] <= end_of(results, LONG_SCARCE) // LONG_SCARCE.longer]
+    table = pd.DataFrame({"value": final_loss(LONG_SCARCE, 3)(results) < LEARNT})
+    table["before"] = early.groupby("init_seed")["value"].last() < LEARNT
+    table["step"] = learnt_time(3, LONG_SCARCE)(results)
+    return View(table.reset_index().assign(arm=str(LONG_SCARCE)), "networks", "test")
+
+
+def longer_numbers(networks: View) -> dict[str, str]:
+    """How many networks learn all three symbols by the end, and had before; when the last of them does."""
+    table = networks.published.astype({"value": bool, "before": bool})
+    late = table.loc[table["value"] & ~table["before"], "step"]
+    return {
+        "n_long_learnt": f"{table['value'].sum()} of {len(table)}",
+        "n_long_before": f"{table['before'].sum()}",
+        "last_learnt": f"{late.max():,.0f}" if len(late) else NOT_MEASURED,
+    }
+
+
+LONGER_VIEWS = {view.__name__: view for view in (three_longer, three_needs, three_before)}
