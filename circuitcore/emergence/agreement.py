@@ -96,6 +96,9 @@ def _scores(profiles: pd.DataFrame, by: list[str], ties: list[str]) -> _Scores:
     repeated = int(profiles.duplicated(["metric", *by, *HEAD]).sum())
     if repeated:
         raise AgreementError(f"{repeated} scores are repeated; give one checkpoint per run, and one family")
+    pooled = int(profiles[HEAD].isna().any(axis=1).sum())
+    if pooled:
+        raise AgreementError(f"{pooled} scores are of no head (no layer or head); give those of heads alone")
     run = profiles.groupby(by, sort=False, observed=True).ngroup()
     head = profiles.groupby(HEAD).ngroup()
     metric, metrics = pd.factorize(profiles["metric"].astype(str))
@@ -111,7 +114,7 @@ def _scores(profiles: pd.DataFrame, by: list[str], ties: list[str]) -> _Scores:
     if shape[1] < 2 or shape[2] > MOST_HEADS:
         raise AgreementError(f"needs at least 2 runs and at most {MOST_HEADS} heads; got {shape[1]} and {shape[2]}")
     layers = profiles.assign(place=head).drop_duplicates("place").sort_values("place")["layer"].to_numpy()
-    runs = profiles[by].assign(run=run).drop_duplicates("run").sort_values("run", ignore_index=True)[by]
+    runs = profiles[by].iloc[np.unique(run, return_index=True)[1]].reset_index(drop=True)
     return _Scores(runs, list(metrics), layers.astype(np.int64), values, ranks)
 
 

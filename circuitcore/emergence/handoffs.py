@@ -141,8 +141,8 @@ def _beyond_noise(table: pd.DataFrame, margin: float, by: list[str]) -> pd.DataF
     scores = np.full((run.max() + 1, place.max() + 1, site.max() + 1), -np.inf)
     scores[run, place, site] = rows["value"]
     counts = _established_changes(scores, margin)
-    runs = rows[by].assign(run=run).drop_duplicates("run")
-    return runs.assign(beyond_noise=counts[runs["run"]]).drop(columns="run")
+    numbers, first = np.unique(run, return_index=True)
+    return rows[by].iloc[first].assign(beyond_noise=counts[numbers])
 
 
 def _established_changes(scores: Float[np.ndarray, "run checkpoint head"], margin: float) -> np.ndarray:

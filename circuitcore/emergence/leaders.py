@@ -22,7 +22,7 @@ def leading_head(rows: pd.DataFrame, case: Sequence[str] = CASE) -> pd.DataFrame
     groups = ranked.groupby(list(case), sort=False, observed=True)
     best = groups.head(1).set_index(list(case))[["site", "value"]]
     second = groups["value"].nth(1)
-    second.index = pd.MultiIndex.from_frame(ranked.loc[second.index, list(case)])
+    second.index = ranked.loc[second.index].set_index(list(case)).index
     return best.assign(lead=best["value"] - second).reset_index()
 
 

@@ -85,6 +85,10 @@ def prediction_interval(
     label = pd.factorize(np.asarray(list(sets)))[0] if len(sets) else np.arange(len(numbers))
     if len(label) != len(numbers):
         raise SeedsError(f"prediction_interval: data sets of {len(label)} seeds, values of {len(numbers)}")
+    if (label < 0).any():
+        raise SeedsError(
+            f"prediction_interval: {(label < 0).sum()} of {len(label)} seeds are of no data set; got {sets}"
+        )
     sizes = np.bincount(label)
     n, means = len(sizes), np.bincount(label, numbers) / sizes
     if n < 2 or n_new < 1:

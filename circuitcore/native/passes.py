@@ -1,6 +1,7 @@
 """Which weights passes can be made of, and the decoder that makes them."""
 
 import functools
+import threading
 from collections.abc import Mapping
 
 import torch
@@ -18,7 +19,12 @@ def takes(config: ModelConfig, weights: Mapping[str, Tensor]) -> bool:
     return plain and not why_not() and not unsupported(config)
 
 
-@functools.lru_cache(maxsize=4)  # the memory it works in is made once a model, not once a pass
+_OF_THREAD = threading.local()
+
+
 def decoder_of(config: ModelConfig) -> NativeDecoder:
-    """The decoder that passes of a model share."""
-    return NativeDecoder(config)
+    """The decoder that passes of a model share, in this thread: two would write into the same memory at once."""
+    if not hasattr(_OF_THREAD, "decoder"):
+        # The memory that it works in is made once a model, not once a pass.
+        _OF_THREAD.decoder = functools.lru_cache(maxsize=4)(NativeDecoder)
+    return _OF_THREAD.decoder(config)

@@ -58,7 +58,6 @@ class BalancedStream(Stream):
     """
 
     name: ClassVar[str] = "balanced_stream"
-    reported: ClassVar[str] = "test"
 
     n_keys: int = 7
     n_lags: int = 12

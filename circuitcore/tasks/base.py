@@ -158,6 +158,10 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
+    reported: ClassVar[str] = "test"
+    """The split on which networks are measured beyond their scores, and from which ``bases`` come."""
+    rows_are_sorted: ClassVar[bool] = False
+    """Whether the rows of a split stand in the order of what they ask, so that its first ones are no sample of it."""
 
     @property
     @abstractmethod
@@ -242,15 +246,15 @@ class Task(ABC):
         raise TaskError(f"task {self.name!r} draws no fresh rows; train on its splits (fresh = 0)")
 
     def bases(self, n_bases: int) -> Batch:
-        """The first ``n_bases`` rows of the split "test", from which counterfactuals are made.
+        """The first ``n_bases`` rows of the split ``reported``, from which counterfactuals are made.
 
         Raises:
-            TaskError: fewer than one, or more than "test" has.
+            TaskError: fewer than one, or more than there are.
         """
-        available = len(self.split("test"))
-        if not 1 <= n_bases <= available:
-            raise TaskError(f"n_bases = {n_bases}; the test split allows 1..{available}")
-        return self.split("test").rows(slice(0, n_bases))
+        batch = self.split(self.reported)
+        if not 1 <= n_bases <= len(batch):
+            raise TaskError(f"n_bases = {n_bases}; the {self.reported} split allows 1..{len(batch)}")
+        return batch.rows(slice(0, n_bases))
 
     def families(self, n_bases: int) -> Mapping[str, Batch]:
         """Counterfactual families made from ``bases(n_bases)``: name -> rows."""

@@ -51,6 +51,7 @@ class KFoldComposition(TokenTask):
     """
 
     name: ClassVar[str] = "k_fold_composition"
+    rows_are_sorted: ClassVar[bool] = True
 
     n_symbols: int = 4
     n_hops: int = 4

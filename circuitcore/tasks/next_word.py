@@ -165,7 +165,7 @@ def _interchange(variable: str, bases: Batch, test: Batch) -> Interchange:
     )
     after = (numbers - torch.arange(len(bases))[:, None]) % len(test)
     ranked = torch.where(differs, after, len(test)).sort(1)
-    if (ranked.values[:, PAIRS_PER_BASE - 1] == len(test)).any():
+    if len(test) < PAIRS_PER_BASE or (ranked.values[:, PAIRS_PER_BASE - 1] == len(test)).any():
         raise TaskError(f"{variable}: too few test rows with another class and answer")
     sources = ranked.indices[:, :PAIRS_PER_BASE].flatten()
     base = bases.rows(torch.arange(len(bases)).repeat_interleave(PAIRS_PER_BASE))

@@ -75,6 +75,8 @@ class PermutationRecall(TokenTask):
             raise TaskError(
                 f"repeat_sources = {self.repeat_sources}; slot {self.repeated} can repeat only earlier ones"
             )
+        if list(self.repeat_sources) != sorted(set(self.repeat_sources)):
+            raise TaskError(f"repeat_sources = {self.repeat_sources}; allowed: different slots, in their order")
         refuse_sizes({"n_rows": self.n_rows}, words={}, length={"n_symbols": self.max_length})
         if self.n_rows < 1:
             raise TaskError(f"n_rows = {self.n_rows}; no split is empty")

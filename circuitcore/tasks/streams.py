@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -181,10 +181,7 @@ class StreamWords:
 
 @dataclass(frozen=True, kw_only=True)
 class Stream(TokenTask):
-    """A task of streams. A subclass gives ``words``, ``held_out``, ``reported`` and what every task gives."""
-
-    reported: ClassVar[str]
-    """The split from which ``bases`` come."""
+    """A task of streams. A subclass gives ``words``, ``held_out`` and what every task gives."""
 
     @property
     @abstractmethod
@@ -222,17 +219,6 @@ class Stream(TokenTask):
     def chance(self) -> Mapping[str, float]:
         """Of each split, how often a guess among the current values is right: one over their number, averaged."""
         return {split: self.reads(split).chance for split in self.splits}
-
-    def bases(self, n_bases: int) -> Batch:
-        """The first ``n_bases`` rows of the split ``reported``.
-
-        Raises:
-            TaskError: fewer than one, or more than there are.
-        """
-        batch = self.split(self.reported)
-        if not 1 <= n_bases <= len(batch):
-            raise TaskError(f"n_bases = {n_bases}; the split {self.reported} allows 1..{len(batch)}")
-        return batch.rows(slice(0, n_bases))
 
     def reads(self, split: str) -> Reads:
         """The reads of a split.

@@ -172,14 +172,17 @@ class Training:
             DivergedError: its loss is not finite.
         """
         if not math.isfinite(stats.loss):
-            raise DivergedError(
-                f"{self.recipe.run_id}: the loss of step {self.step + 1} is {stats.loss}; learning rate "
-                f"{self.recipe.optimizer.lr}. Checkpoints up to step {self._last_step()} are in {self.folder}."
-            )
+            raise self._diverged(f"the loss of step {self.step + 1} is {stats.loss}")
         self.losses.append(stats.loss)
         self.grad_norms.append(stats.grad_norm)
         seen = self.tokens_seen[-1] if self.tokens_seen else 0
         self.tokens_seen.append(seen + rows.loss_mask.numel())
+
+    def _diverged(self, what: str) -> DivergedError:
+        return DivergedError(
+            f"{self.recipe.run_id}: {what}; learning rate {self.recipe.optimizer.lr}. Checkpoints up to step "
+            f"{self._last_step()} are in {self.folder}."
+        )
 
     def _last_step(self) -> int | None:
         return self.ledger.entries[-1].step if self.ledger.entries else None
@@ -197,8 +200,15 @@ class Training:
         return frozenset(self.recipe.checkpoint_steps)
 
     def checkpoint(self) -> None:
-        """Write the weights, and the ledger that vouches for them."""
+        """Write the weights, and the ledger that vouches for them.
+
+        Raises:
+            DivergedError: their loss is not finite; nothing is written.
+        """
         weights, name = self.engine.weights(), checkpoint_name(self.step)
+        loss = probe_loss(self.recipe, weights)
+        if not math.isfinite(loss):
+            raise self._diverged(f"with the weights of step {self.step} the loss is {loss}")
         data = pack(weights, {"run_id": self.recipe.run_id, "step": str(self.step)})
         write_durably(self.folder / name, data)
         entry = Entry(
@@ -206,7 +216,7 @@ class Training:
             file=name,
             sha256=sha256(data),
             parent=self.ledger.last_hash,
-            loss=probe_loss(self.recipe, weights),
+            loss=loss,
         )
         self.ledger = dataclasses.replace(self.ledger, entries=(*self.ledger.entries, entry))
         self.ledger.write(self.folder)

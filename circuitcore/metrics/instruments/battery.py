@@ -190,16 +190,21 @@ def open_session(task: Task, spec: BatterySpec) -> sections.Session:
 
 @functools.lru_cache(maxsize=4)  # the prompts are the same for all runs of an arm
 def _session(task: TokenTask, spec: BatterySpec) -> sections.Session:
-    splits = {name: _first(task.split(name), spec.n_split) for name in task.splits}
+    if task.reported not in task.splits:
+        raise TaskError(
+            f"the battery measures a task on its split {task.reported!r} (Task.reported); "
+            f"{task.name!r} has {', '.join(task.splits)}"
+        )
+    splits = {name: _some(task, name, spec.n_split) for name in task.splits}
     families = dict(task.families(spec.n_bases))
-    train = task.split(task.splits[0])
+    train = task.splits[0]
     return sections.Session(
         task=task,
         splits=splits,
         families=families,
-        ablated=next(iter(families.values()), None) or task.bases(min(spec.n_bases, len(task.split("test")))),
-        reference=_first(train, spec.n_reference),
-        probe_train=_first(train, spec.n_probe),
+        ablated=next(iter(families.values()), None) or task.bases(min(spec.n_bases, len(task.split(task.reported)))),
+        reference=_some(task, train, spec.n_reference),
+        probe_train=_some(task, train, spec.n_probe),
         interchanges=task.interchanges(spec.n_bases),
         edge_tests=task.edge_tests(spec.n_edge_bases),
     )
@@ -215,8 +220,12 @@ def _measured(
     return rows.frame()
 
 
-def _first(batch: Batch, n_rows: int) -> Batch:
-    return batch.rows(slice(0, n_rows))
+def _some(task: TokenTask, split: str, n_rows: int) -> Batch:
+    """At most so many rows of a split: its first ones, or where these are no sample of it, from all over it."""
+    batch = task.split(split)
+    if not task.rows_are_sorted or n_rows >= len(batch):
+        return batch.rows(slice(0, n_rows))
+    return batch.rows(torch.arange(n_rows) * len(batch) // n_rows)
 
 
 def _join(tables: list[pd.DataFrame], spec: BatterySpec) -> pd.DataFrame:

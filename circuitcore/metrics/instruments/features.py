@@ -66,7 +66,7 @@ def features(run: "Run", spec: BatterySpec) -> pd.DataFrame:
           smallest class mean, ``write_norm``, and ``contribution``, the mean size of the activation times that norm.
         - ``sae_published``: per tracked site the source's autoencoder; ``eta2`` of its most selective feature, whose
           variable is the site's label, even where the site is ``constant``; then what ``superposition`` measures on
-          256 rows of the validation split, or of "test" where there is none.
+          256 rows of the validation split, or of ``Task.reported`` where there is none.
         - ``sae``: the same trained to convergence, in units of the standardised site; constant sites are left out, and
           so are features that are constant; superposition on 1024 test rows, decoder angles of those active there only.
           ``selective``: features labelled by each variable, beyond chance.
@@ -176,8 +176,7 @@ def _neurons(at_end: _AtEnd, rows: _Rows) -> None:
 
 def _published(at_end: _AtEnd, rows: _Rows) -> None:
     train = at_end.session.probe_train.rows(slice(0, PUBLISHED_ROWS))
-    splits = at_end.session.splits
-    rest = splits.get("val", splits["test"]).rows(slice(0, PUBLISHED_HELD_OUT))
+    rest = at_end.session.splits.get("val", at_end.session.reported).rows(slice(0, PUBLISHED_HELD_OUT))
     sites = tuple(at_end.tracked)
     x, unseen = at_end.values([train], sites), at_end.values([rest], sites)
     for group in _by_width(at_end.tracked, sites):
@@ -197,7 +196,7 @@ def _converged(at_end: _AtEnd, rows: _Rows) -> None:
     task, sites = at_end.session.task, at_end.varying
     train = task.split(task.splits[0]).rows(slice(0, MOST_ROWS))
     x = at_end.values([train], sites)
-    unseen = at_end.values([at_end.session.splits["test"].rows(slice(0, HELD_OUT))], sites)
+    unseen = at_end.values([at_end.session.reported.rows(slice(0, HELD_OUT))], sites)
     for group in _by_width(at_end.tracked, sites):
         learnt, choosing = _stacked(x, group).split([len(train) - len(train) // CHOOSING, len(train) // CHOOSING], 1)
         trained = train_to_convergence(learnt, choosing, at_end.seed, at_end.most_steps)

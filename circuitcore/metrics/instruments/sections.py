@@ -38,6 +38,11 @@ class Session:
     edge_tests: tuple[Interchange, ...]
 
     @property
+    def reported(self) -> Batch:
+        """Rows of the split that the task is measured on."""
+        return self.splits[self.task.reported]
+
+    @property
     def resampled(self) -> Tensor:
         """A reference row for each ablated row, drawn at random (a reference shorter than the rows is dealt out again).
 
@@ -232,28 +237,29 @@ def probes(session: Session, net: Network, rows: Rows) -> None:
     if not session.task.variables:
         return
     record = probe_sites(net)
-    test, swept = session.splits["test"], [b for b in session.families.values()]
+    test, swept = session.reported, [b for b in session.families.values()]
     features = {name: read_off(net, batch, record) for name, batch in (("train", session.probe_train), ("test", test))}
     sweeps = [read_off(net, batch, record) for batch in swept]
     shuffled = torch.randperm(len(session.probe_train), generator=torch.Generator().manual_seed(0))
+    labels = {name: session.probe_train.variables[name] for name in session.task.variables}
     ready = {}  # width -> site names, and all that the labels do not touch
     for width, (names, train) in features["train"].items():
         fit, at_sweeps = prb.Fit.of(train), [sweep[width][1] for sweep in sweeps]
         seen = fit.seen(features["test"][width][1]), fit.seen(torch.cat(at_sweeps, -2)) if at_sweeps else None
-        ready[width] = names, prb.Folds.of(train), fit, seen
+        ready[width] = names, prb.Folds.of(train, labels.values()), fit, seen
     for variable, n_classes in session.task.variables.items():
-        labels, wanted = session.probe_train.variables[variable], test.variables[variable]
+        told, wanted = labels[variable], test.variables[variable]
         for names, folds, fit, (at_test, at_sweeps) in ready.values():
             found = {
-                "probe_cv": folds.accuracy(labels, n_classes),
-                "probe": _share(fit.predict(labels, at_test, n_classes), wanted),
-                "probe_random_labels": _share(fit.predict(labels[shuffled], at_test, n_classes), wanted),
+                "probe_cv": folds.accuracy(told, n_classes),
+                "probe": _share(fit.predict(told, at_test, n_classes), wanted),
+                "probe_random_labels": _share(fit.predict(told[shuffled], at_test, n_classes), wanted),
             }
             if at_sweeps is not None:
                 asked = torch.cat([batch.variables[variable] for batch in swept])
-                found["probe_published"] = _share(fit.published_predict(labels, at_sweeps, n_classes), asked)
+                found["probe_published"] = _share(fit.published_predict(told, at_sweeps, n_classes), asked)
             for metric, values in found.items():
-                n = {"probe_cv": len(labels), "probe_published": sum(map(len, swept))}.get(metric, len(test))
+                n = {"probe_cv": len(told), "probe_published": sum(map(len, swept))}.get(metric, len(test))
                 rows.add(metric, values, n, [{"site": name} for name in names], variable=variable)
 
 

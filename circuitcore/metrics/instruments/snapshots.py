@@ -35,7 +35,7 @@ def snapshot(run: "Run", spec: BatterySpec) -> pd.DataFrame:
         less its row mean).
     """
     session = open_session(run.recipe.make_task(), spec)
-    batch = session.splits["test"].rows(slice(0, N_PROMPTS))
+    batch = session.reported.rows(slice(0, N_PROMPTS))
     frames = []
     with torch.inference_mode():
         for step in spread(run.steps, N_STEPS):

@@ -81,7 +81,7 @@ class Sweep:
         Raises:
             ValueError: a task without causal variables.
         """
-        batches = tuple(session.families.values()) or (session.splits["test"],)
+        batches = tuple(session.families.values()) or (session.reported,)
         names = session.task.variables
         if not names:
             raise ValueError(f"task {session.task.name!r} names no causal variable that a feature could stand for")

@@ -4,6 +4,7 @@ Ridge regression onto one-hot labels, all sites and checkpoints solved as one ba
 is made once (``Fit``), since one site is probed for many variables.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -61,6 +62,15 @@ class Fit:
         return torch.linalg.solve(self.gram + penalties, self.x.mT @ target)
 
 
+OFTEN = 10
+"""Rows a fold that a class has on average before a fold without it is no accident."""
+
+
+def _lacks_a_class(labels: Int[Tensor, " row"], fold: Int[Tensor, " row"], folds: int) -> bool:
+    counts = torch.bincount(labels.long() * folds + fold, minlength=folds * (int(labels.max()) + 1)).view(-1, folds)
+    return bool(((counts == 0).any(1) & (counts.sum(1) >= OFTEN * folds)).any())
+
+
 @dataclass(frozen=True, eq=False)
 class Folds:
     """Training rows split for cross-validation: for each fold the fit to the others, and its rows as that sees them."""
@@ -70,8 +80,16 @@ class Folds:
     held_out: tuple[Tensor, ...]
 
     @classmethod
-    def of(cls, features: Features, folds: int = 4) -> "Folds":
-        """Row i goes into fold i modulo ``folds``.
+    def of(cls, features: Features, labels: Iterable[Int[Tensor, " row"]] = (), folds: int = 4) -> "Folds":
+        """Row i goes into fold i modulo ``folds``; where a fold then lacks a class, folds are rows that follow another.
+
+        Rows that ask for each of four slots in turn would be told apart by their fold, and a fit to the other folds
+        would never have seen the slot that it is asked for.
+
+        Args:
+            features: of the rows.
+            labels: all that will be asked of them, one class a row each.
+            folds: how many.
 
         Raises:
             ValueError: fewer than two rows per fold.
@@ -80,6 +98,8 @@ class Folds:
         if n_rows < 2 * folds:
             raise ValueError(f"{folds} folds need at least {2 * folds} rows, got {n_rows}")
         fold = torch.arange(n_rows) % folds
+        if any(_lacks_a_class(one, fold, folds) for one in labels):
+            fold = torch.arange(n_rows) * folds // n_rows
         fits = tuple(Fit.of(features[..., fold != i, :]) for i in range(folds))
         return cls(fold, fits, tuple(fit.seen(features[..., fold == i, :]) for i, fit in enumerate(fits)))
 

@@ -9,7 +9,7 @@ Whatever else is asked of them is done by a pool of processes.
 import importlib
 import multiprocessing
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -132,12 +132,16 @@ def collect(recipes: Sequence[Job], outcomes: Outcomes, progress: Callable[[int]
         else:
             failures[index] = error
         progress(len(results) + len(failures))
-    if failures:
-        named = {recipes[index].run_id: error for index, error in sorted(failures.items())}
-        lines = "\n".join(f"  {run_id}: {type(error).__name__}: {error}" for run_id, error in named.items())
-        text = f"{len(failures)} of {len(recipes)} runs failed, the others are done:\n{lines}"
-        raise ExecutorError(text, named) from next(iter(named.values()))
+    refuse_failures({recipes[index].run_id: error for index, error in sorted(failures.items())}, len(recipes))
     return [results[index] for index in range(len(recipes))]
+
+
+def refuse_failures(failures: Mapping[str, BaseException], n_runs: int) -> None:
+    """ExecutorError for runs, of so many, that failed: run id -> what happened. None where there are none."""
+    if failures:
+        lines = "\n".join(f"  {run_id}: {type(error).__name__}: {error}" for run_id, error in failures.items())
+        text = f"{len(failures)} of {n_runs} runs failed, the others are done:\n{lines}"
+        raise ExecutorError(text, dict(failures)) from next(iter(failures.values()))
 
 
 def _call(function: Function, recipe: Job) -> Any:
@@ -209,6 +213,11 @@ def _process_context() -> BaseContext:
 def _cluster(call: Callable[[Recipe], Any], recipes: Sequence[Job], address: str) -> Outcomes:
     """A Dask scheduler hands a lost worker's recipe to another worker, which goes on from the last checkpoint."""
     with _client(address) as client:
+        if (most := max(client.nthreads().values(), default=1)) > 1:
+            raise ExecutorError(
+                f"a worker at {address} has {most} threads, and trains a run in each; how many threads torch may use "
+                "is one number of the process. Start workers with --nthreads 1, and more of them"
+            )
         futures = {client.submit(call, recipe, pure=False): index for index, recipe in enumerate(recipes)}
         for future in importlib.import_module("distributed").as_completed(futures, loop=client.loop):
             yield futures[future], *_outcome(future)

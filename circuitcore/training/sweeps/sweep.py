@@ -20,6 +20,7 @@ from circuitcore.training.sweeps.executor import (
     check_device,
     collect,
     map_runs,
+    refuse_failures,
     require_executor,
     stacked_device,
     width,
@@ -98,9 +99,28 @@ def train_all(
         train_stacks(store, list(dict.fromkeys(recipes)), device, watch)
     elif left:
         with _shown(store, left, executor, workers, watch), lost_noted(store):
-            for alike in generations(left):
-                map_runs(partial(train_one, store.absolute()), alike, executor, workers)
+            _train_in_turn(store, list(left), executor, workers)
     return [store.get_or_train(recipe) for recipe in recipes]
+
+
+def _train_in_turn(store: RunStore, recipes: Sequence[Recipe], executor: str, workers: int | None) -> None:
+    """Train runs before those that go on from them; those that go on from a failed one are not begun.
+
+    Raises:
+        ExecutorError: once all others are finished, the runs that failed or were not begun.
+    """
+    failed, failures = set(), {}
+    for alike in generations(recipes):
+        lost = [recipe for recipe in alike if failed.intersection(recipe.named_runs)]
+        failures |= {recipe.run_id: ExecutorError("not begun: it goes on from a run that failed") for recipe in lost}
+        try:
+            map_runs(partial(train_one, store.absolute()), [one for one in alike if one not in lost], executor, workers)
+        except ExecutorError as error:
+            if not error.failures:
+                raise
+            failures |= error.failures
+        failed |= {recipe.sha256 for recipe in alike if recipe.run_id in failures}
+    refuse_failures(failures, len(recipes))
 
 
 def generations(recipes: Iterable[Recipe]) -> list[list[Recipe]]:

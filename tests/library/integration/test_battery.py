@@ -11,11 +11,11 @@ import reference
 import torch
 from given_run import GivenRun, picked, untrained
 
-from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, Own, measure
+from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, Own, measure, open_session
 from circuitcore.metrics.instruments.snapshots import snapshot
 from circuitcore.metrics.table import COLUMNS, TEXT
 from circuitcore.models import ModelConfig
-from circuitcore.tasks import Batch, TokenTask, make_task
+from circuitcore.tasks import Batch, TaskError, TokenTask, make_task
 
 TASK = make_task("symbolic_kv", {})
 SPEC = BatterySpec(n_bases=4, n_edge_bases=3, n_reference=24, n_probe=48, n_split=20)
@@ -49,6 +49,10 @@ class FirstOfFour(TokenTask):
     def ask(self, rows):
         where, first = {"read_out": torch.full((len(rows),), 4)}, {"first": rows[:, 0] - 1}
         return Batch(tokens=rows, targets=rows.roll(-1, 1), loss_mask=rows == 0, roles=where, variables=first)
+
+
+class OnNoSplit(FirstOfFour):
+    reported = "val"
 
 
 def given(config=CONFIG, task=TASK, n_checkpoints=3):
@@ -224,6 +228,22 @@ def test_a_task_without_counterfactuals_is_still_measured():
     assert set(found["metric"]) == BEHAVIOR | ABLATED | {"attribution"} | PROBES - {"probe_published"}
     assert set(picked_n(found, "ablated_accuracy")) == {4}
     assert found["value"].notna().all() and set(found["family"]) == {""}
+
+
+def test_rows_that_stand_sorted_are_taken_from_all_over_a_split():
+    task = make_task("k_fold_composition", {"n_rows": 64})
+    session = open_session(task, dataclasses.replace(SPEC, n_split=48))
+    for batch in (session.reference, session.probe_train, session.splits["train"]):
+        n_of = batch.variables["hops"].bincount(minlength=task.n_hops)
+        assert n_of.min() >= len(batch) // task.n_hops - 1
+
+
+def test_a_task_may_be_reported_on_another_split_than_test():
+    task = make_task("stream_kv", {"n_train": 64, "n_eval": 64})
+    session = open_session(task, SPEC)
+    assert torch.equal(session.reported.tokens, task.split("test_iid").rows(slice(0, SPEC.n_split)).tokens)
+    with pytest.raises(TaskError, match=r"on its split 'val' \(Task.reported\); 'first of four' has train, test"):
+        open_session(OnNoSplit(), SPEC)
 
 
 def test_snapshots_hold_patterns_and_maps():

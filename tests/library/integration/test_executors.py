@@ -135,3 +135,11 @@ def test_how_wide_an_executor_is():
 def test_what_needs_no_gpu_is_done_by_processes():
     """A store trained on a GPU is measured with the same word on the command line."""
     assert map_runs("toy.workers:process_of", RECIPES[:2], "cuda", workers=2).count(os.getpid()) == 0
+
+
+def test_workers_of_several_threads_are_refused_before_anything_is_trained():
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**options, processes=False, protocol="tcp://", host="127.0.0.1") as threads:
+        with pytest.raises(ExecutorError, match=r"has 2 threads.*--nthreads 1"):
+            map_runs(print, RECIPES, threads.scheduler_address)

@@ -15,6 +15,7 @@ from circuitcore.models.sites import Head, Mlp
 from circuitcore.native import why_not
 from circuitcore.training import (
     ENGINES,
+    ExecutorError,
     Freeze,
     Graft,
     Hold,
@@ -215,6 +216,17 @@ def test_a_sweep_trains_parents_first(tmp_path):
     assert generations([second, first, whole, other]) == [[whole, other], [first], [second]]
     runs = train_all(store_in(tmp_path), [second, first, whole, other], "serial")
     assert [run.recipe for run in runs] == [second, first, whole, other]
+
+
+def test_runs_that_go_on_from_a_failed_one_are_not_begun_and_all_others_are_trained(tmp_path):
+    whole, bad = parent(), parent(init_seed=11, optimizer=dataclasses.replace(RULE, lr=1e30))
+    good, lost = fork(whole, at=(0, 3)), fork(bad, at=(0, 3))
+    store = store_in(tmp_path)
+    with pytest.raises(ExecutorError, match="2 of 4 runs failed, the others are done") as caught:
+        train_all(store, [lost, good, bad, whole], "serial")
+    assert set(caught.value.failures) == {bad.run_id, lost.run_id}
+    assert "goes on from a run that failed" in str(caught.value.failures[lost.run_id])
+    assert store.find(whole) and store.find(good) and not store.find(lost)
 
 
 def test_forks_train_in_stacks(tmp_path):

@@ -1,6 +1,7 @@
 """A network under measurement makes its clean passes in C++ where that can be done, and in torch elsewhere."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -74,3 +75,14 @@ def test_what_it_does_not_record_is_left_to_torch(keys):
 def test_float64_is_left_to_torch():
     network, _ = network_and_rows()
     assert not covers_record(network.config, {name: w.double() for name, w in network.weights.items()}, ["z.0"])
+
+
+def test_threads_do_not_write_into_each_others_passes():
+    """Python lets another thread run while the C++ works in its own memory."""
+    network, batch = network_and_rows()
+    batch = batch.rows(torch.arange(2000) % len(batch))
+    other = Network(network.config, {name: 2 * value for name, value in network.weights.items()})
+    alone = {one: one.answers(batch) for one in (network, other)}
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda one: (one, one.answers(batch)), [network, other] * 8))
+    assert all(torch.equal(answers, alone[one]) for one, answers in found)

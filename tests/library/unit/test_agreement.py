@@ -146,3 +146,16 @@ def test_what_cannot_be_compared_is_refused_with_the_numbers():
             agreement(rows)
     with pytest.raises(RolesError, match="no direction"):
         agreement(table.assign(value=table["value"].where(table["head"] > 0, 0.5)))
+
+
+def test_runs_may_be_told_apart_by_a_column_of_any_name():
+    table = profiles(random_cubes(2)).drop(columns="arm").rename(columns={"init_seed": "run"})
+    found = agreement(table.assign(run="seed " + table["run"].astype(str)), by=["run"])
+    assert set(found["run_a"]) == {"seed 0"} and set(found["run_b"]) == {"seed 1"}
+
+
+def test_a_score_of_no_head_is_refused():
+    table = profiles(random_cubes())
+    table.loc[0, "head"] = np.nan
+    with pytest.raises(AgreementError, match="1 scores are of no head"):
+        agreement(table)

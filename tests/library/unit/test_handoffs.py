@@ -138,3 +138,9 @@ def test_what_cannot_be_counted_is_refused_with_the_place():
         source_order_handoffs(table, {("on", 0): [1]}, [0, 1, 7])
     with pytest.raises(HandoffError, match="no epochs of best"):
         source_order_handoffs(table, {("on", 9): [1]}, [0, 1])
+
+
+def test_runs_may_be_told_apart_by_a_column_of_any_name():
+    table = pd.concat([run_table([[0, 1, 0, 0], [1, 0, 0, 0]], 7), run_table([[0, 1, 0, 0], [0, 1, 0, 0]], 9)])
+    found = handoffs(table.rename(columns={"init_seed": "run"}), 0.1, by=("run",))
+    assert found.set_index("run")["beyond_noise"].to_dict() == {7: 1, 9: 0}

@@ -34,3 +34,8 @@ def test_a_single_head_leads_by_nothing_known():
 def test_other_rows_follow_the_choice():
     chosen = leading_head(rows([0, 1, 0, 0]))
     assert of_leader(rows([10, 11, 12, 13]), chosen)["value"].tolist() == [11]
+
+
+def test_one_column_tells_cases_apart_as_well():
+    table = pd.concat([rows([0.2, 0.5, 0.1, 0.0]), rows([0.9, 0.1, 0.0, 0.0], step=1)])
+    assert leading_head(table, case=("step",))["lead"].round(9).to_list() == [0.3, 0.8]

@@ -280,6 +280,12 @@ class TestInterchanges:
             for row in pairs_of(pairs.source):
                 assert len({x for x, _ in row}) == len({y for _, y in row}) == len(set(row)) == 4
 
+    @pytest.mark.parametrize("sources", [(2, 0), (3, 0, 1), (1, 1)])
+    def test_sources_out_of_order_or_twice_are_refused(self, sources):
+        """A row would be exchanged with itself."""
+        with pytest.raises(TaskError, match="different slots, in their order"):
+            PermutationRecall(repeat_sources=sources)
+
     def test_of_one_source_or_another_repeated_slot_there_are_none(self):
         assert PermutationRecall(repeat_sources=(2,)).interchanges(10) == ()
         assert PermutationRecall(repeat_slot=2).interchanges(10) == ()

@@ -150,3 +150,19 @@ def test_cross_validation_scores_held_out_rows():
 def test_cross_validation_needs_two_rows_a_fold():
     with pytest.raises(ValueError, match="4 folds need at least 8 rows, got 7"):
         cross_validated_accuracy(noise(7, 0), TRAIN[:7], N_CLASSES)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 8])
+def test_rows_that_ask_for_each_class_in_turn_are_cross_validated_as_any_other(n_classes):
+    """With rows dealt out to four folds in turn, a fit to three of them would not know the fourth's class."""
+    labels = torch.arange(480) % n_classes
+    told = torch.nn.functional.one_hot(labels, n_classes) + 0.1 * noise(480, 2)[:, :n_classes]
+    folds = Folds.of(told, [torch.zeros(480, dtype=torch.long), labels])
+    assert folds.accuracy(labels, n_classes) > 0.99
+    empty = Folds.of(noise(480, 3), [labels]).accuracy(labels, n_classes)
+    assert abs(float(empty) - 1 / n_classes) < 4 * (1 / n_classes / 480) ** 0.5
+
+
+def test_a_rare_class_that_a_fold_lacks_leaves_rows_in_their_folds():
+    rare = (torch.arange(480) == 7).long()
+    assert torch.equal(Folds.of(noise(480, 3), [rare]).fold, torch.arange(480) % 4)

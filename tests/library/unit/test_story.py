@@ -200,3 +200,9 @@ def test_chance_is_that_of_the_commonest_word():
 def test_impossible_parameters_are_refused(name, params, message):
     with pytest.raises(TaskError, match=message):
         make_task(name, params)
+
+
+def test_a_test_split_too_small_for_pairs_is_refused():
+    task = make_task("planted_repeats", {**SMALL, "n_test": 1})
+    with pytest.raises(TaskError, match="too few test rows"):
+        task.interchanges(1)

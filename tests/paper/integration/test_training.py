@@ -28,6 +28,7 @@ from circuitcore.training import (
     TorchEngine,
     loop,
 )
+from circuitcore.training.store.ledger import Ledger
 from circuitcore.training.store.verify import verify
 from circuitcore.training.sweeps import sweep
 from circuitcore.training.sweeps.sweep import left_to_train, train_all
@@ -211,6 +212,19 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     with pytest.raises(DivergedError, match=r"loss of step \d+ is (nan|inf); learning rate 1e\+30"):
         RunStore(tmp_path, None).get_or_train(recipe)
     assert RunStore(tmp_path, None).find(recipe) is None
+
+
+def test_weights_whose_loss_is_no_number_are_no_checkpoint(tmp_path):
+    """The loss before each update is a number still; the weights after the last one are beyond all."""
+    rule = Optimizer(name="sgd", lr=1e30)
+    recipe = toy_recipe(optimizer=rule, checkpoint_epochs=(), checkpoint_at=tuple(range(37)))
+    with pytest.raises(
+        DivergedError, match=r"with the weights of step \d+ the loss is (nan|inf); learning rate 1e\+30"
+    ):
+        RunStore(tmp_path, None).get_or_train(recipe)
+    (folder,) = tmp_path.glob("toy*")
+    told = {entry.file for entry in Ledger.read(folder).entries}
+    assert {path.name for path in folder.glob("step-*")} == told
 
 
 @pytest.mark.parametrize(
