@@ -236,6 +236,10 @@ def test_every_source_has_an_author_a_title_and_a_year():
         assert {"author", "title", "year"} < fields, entry
 
 
+def test_the_front_page_tells_of_every_chapter():
+    assert set(re.findall(r"\]\((\w+)\.ipynb\)\*\* \{\{", BOOK["index.md"])) == set(studies.names())
+
+
 def test_the_changelog_starts_with_this_version_and_puts_results_first():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = yaml.safe_load((ROOT / "CITATION.cff").read_text())["date-released"]

@@ -6,11 +6,12 @@ A paper is a package that holds its studies as packages; its distribution names 
 A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``instruments(params, arm)``
 (a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS`` and ``VIEWS``; it may have
 ``experiments(params)``, a tuple of what trains no decoder or keeps none (``circuitcore.training.experiment``). A study
-of experiments alone has no arms: its ``recipes`` returns ``{}``. It may have ``EXPLORERS``, makers of what a chapter
-shows besides figures, ``data_set_of``, which data set an init seed is trained on, where the claims count data sets, so
-that its figures do, too, and ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists, and then has
-``FALSE_ALARMS``: the study of networks that cannot have the circuit, and its claims on how often all of it and a part
-of it are reported there.
+of experiments alone has no arms: its ``recipes`` returns ``{}``. One whose runs are published has
+``published_epochs(params, arm, seed)``, after which epochs weights are shipped. It may have ``EXPLORERS``, makers of
+what a chapter shows besides figures, ``data_set_of``, which data set an init seed is trained on, where the claims count
+data sets, so that its figures do, too, and ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists, and
+then has ``FALSE_ALARMS``: the study of networks that cannot have the circuit, and its claims on how often all of it and
+a part of it are reported there.
 Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
 A study of no paper that is installed is named by its import path (``my_package.my_study``).
 """
@@ -50,6 +51,8 @@ __all__ = [
 ]
 
 PARTS = ("Params", "recipes", "instruments", "CLAIMS", "VIEWS")
+OF_DESIGN = ("experiments", "published_epochs")
+"""What a study may have, and would do without in silence if only its module ``design`` had it."""
 PARAMS_FOLDER = Path(__file__).resolve().parents[2] / "params"
 
 
@@ -96,8 +99,11 @@ def read_params(name: str, tier: str = "published", folder: Path = PARAMS_FOLDER
         StudyError: no file for this study and tier; lists the tiers that have one.
         ParameterError: the file is no YAML mapping, or holds a key twice.
     """
-    if tier not in tiers(name, folder):
-        raise StudyError(f"study {name!r} in {folder}: {unknown('tier', tier, tiers(name, folder))}")
+    if not (known := tiers(name, folder)):
+        fields = ", ".join(load(name).Params.model_fields)
+        raise StudyError(f"study {name!r} has no parameters: write {folder / _stem(name)}.yaml ({fields})")
+    if tier not in known:
+        raise StudyError(f"study {name!r} in {folder}: {unknown('tier', tier, known)}")
     return read_yaml(folder / (f"{_stem(name)}.yaml" if tier == "published" else f"{_stem(name)}.{tier}.yaml"))
 
 
@@ -177,6 +183,9 @@ def _require_complete(name: str, module: ModuleType) -> None:
     missing = [part for part in PARTS if not hasattr(module, part)]
     if missing:
         raise StudyError(f"study {name!r} lacks {', '.join(missing)}; a study has {', '.join(PARTS)}")
+    design = getattr(module, "design", None)
+    if hidden := [part for part in OF_DESIGN if hasattr(design, part) and not hasattr(module, part)]:
+        raise StudyError(f"study {name!r}: its design has {', '.join(hidden)}, which __init__.py does not name")
     claims = [claim.id for claim in module.CLAIMS]
     repeated = sorted({claim for claim in claims if claims.count(claim) > 1})
     if repeated:

@@ -30,6 +30,7 @@ from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.sealed import contents_of, read_record
 from circuitcore.training.store.sealing import seal, seal_all, take_off
 from livingpaper.book import studies
+from livingpaper.book.changelog import require_named
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import Units
 from livingpaper.book.reproductions import FOLDER, Reproduction
@@ -58,7 +59,8 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
 
     Raises:
         StoreError: a run is damaged, or was never trained and measured, or computed; a file cannot be written.
-        OSError: an earlier copy of a run cannot be replaced. StudyError: no such study.
+        OSError: an earlier copy of a run cannot be replaced. StudyError: no such study, or an incomplete one.
+        UnnamedVerdictError: runs are published, but verdicts moved that CHANGELOG.md does not name; none is recorded.
     """
     study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
     put_back(folders.published, name.rpartition(".")[2])
@@ -77,6 +79,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     with durations.timed(judging):
         (results,) = evidence.gather(None)
         verdicts = [evidence.judged(claim, results) for claim in study.CLAIMS]
+    require_named(evidence.recorded, verdicts, folders.root)
     record = f"verdicts/{name.rpartition('.')[2]}"
     write_durably(folders.published / f"{record}.json", to_json(verdicts).encode())
     seal(folders.published, (), [record])
@@ -209,7 +212,12 @@ def _asked(*of: tuple[ModuleType, BaseModel]) -> dict[str, set[str]]:
 def _steps_to_ship(study: ModuleType, params: BaseModel) -> dict[str, list[int]]:
     """Run id -> steps whose weights are shipped with any of the arms that it is in."""
     found: dict[str, set[int]] = {}
-    for arm, recipes in study.recipes(params).items():
+    arms = study.recipes(params)
+    if arms and not hasattr(study, "published_epochs"):
+        raise studies.StudyError(
+            f"study {study.__name__!r} lacks published_epochs(params, arm, seed), the epochs whose weights are shipped"
+        )
+    for arm, recipes in arms.items():
         for recipe in recipes:
             kept = study.published_epochs(params, arm, recipe.init_seed)
             if not recipe.checkpoint_at:  # else it says steps

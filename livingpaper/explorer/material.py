@@ -104,10 +104,13 @@ class Material:
         return found
 
     def retrieval_curves(self, run: Run, splits: Mapping[str, str]) -> tuple[Curve, ...]:
-        """Accuracy on some splits (label -> split), with the line of chance on "val", and the operators of layer 1."""
-        chance = run.recipe.make_task().chance["val"]
+        """Accuracy on some splits (label -> split), and the operators of layer 1.
+
+        The line of chance is that of "val", or of the last split where that is not among them.
+        """
+        chance, drawn = run.recipe.make_task().chance, "val" if "val" in splits.values() else [*splits.values()][-1]
         accuracies = (
-            self.curve(run, label, "accuracy", split=split, chance=chance if split == "val" else None)
+            self.curve(run, label, "accuracy", split=split, chance=chance[split] if split == drawn else None)
             for label, split in splits.items()
         )
         operators = (

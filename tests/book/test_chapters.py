@@ -232,7 +232,7 @@ def test_a_params_file_gives_every_parameter_and_no_other(name, tier):
 
 def test_every_params_file_belongs_to_a_study():
     for path in (ROOT / "params").glob("*.yaml"):
-        assert path.name.partition(".")[0] in studies.names()
+        assert path.name.partition(".")[0] in studies.names(), "of a study that is installed, or outside this folder"
         assert read_yaml(path)
 
 

@@ -72,7 +72,7 @@ def test_every_badge_in_prose_is_found():
             assert len(pattern.findall(text)) == len(re.findall(rf"_{ending}\b", text)), page
     assert any(BADGE.search(prose(page)) for page in PAGES), "no page has a badge in its prose: the pattern is idle"
     assert len(TOLD.findall(prose("index.md"))) >= 5
-    assert all(len(TOLD.findall(prose(f"{name}.ipynb"))) >= 3 for name in studies.names())
+    assert [name for name in studies.names() if not TOLD.findall(prose(f"{name}.ipynb"))] == [], "tell a verdict"
 
 
 def test_a_badge_beside_a_title_is_one_that_the_title_rests_on():

@@ -222,7 +222,11 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize(("name", "key"), [(name, key) for name in TASKS for key in SIZES[name]])
+def test_every_task_says_its_sizes():
+    assert set(SIZES) == set(TASKS), "a new task gets a line in SIZES: its parameters that say how much it makes"
+
+
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name in SIZES for key in SIZES[name]])
 @pytest.mark.parametrize("value", [99_999_999_999_999, 10**30, -1], ids=["14 digits", "30 digits", "negative"])
 def test_no_size_of_a_task_is_tried_that_no_memory_holds(name, key, value):
     with pytest.raises(TaskError, match=key):

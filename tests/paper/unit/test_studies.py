@@ -180,3 +180,17 @@ def test_every_parameter_file_is_valid():
     for name in studies.names():
         for tier in studies.tiers(name):
             studies.load_params(name, tier)
+
+
+@pytest.mark.parametrize("part", ["experiments", "published_epochs"])
+def test_what_only_the_design_names_is_asked_for(toy, part):
+    """The machinery would do without it, and nobody would be told."""
+    toy.design = ModuleType("design")
+    setattr(toy.design, part, lambda params: ())
+    with pytest.raises(StudyError, match=f"its design has {part}, which __init__.py does not name"):
+        studies.load(NAME)
+
+
+def test_a_study_without_parameters_says_where_they_go(toy, tmp_path):
+    with pytest.raises(StudyError, match=r"has no parameters: write .*toy_recall.yaml \(.*seeds"):
+        studies.load_params(NAME, folder=tmp_path)
