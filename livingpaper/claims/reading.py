@@ -119,10 +119,7 @@ class OfMetric:
         else:
             rows = results.curve(self.metric, self.arm, **where)
             rows = rows[rows["step"] == 0] if self.when == "start" else rows
-        values = rows.groupby("init_seed")["value"]
-        if self.take == "one":
-            return rows.set_index("init_seed")["value"]
-        return values.agg(TAKES[self.take])
+        return rows.set_index("init_seed")["value"] if self.take == "one" else _of_seeds(rows, "value", self.take)
 
 
 def at_end(metric: str, arm: str, take: str = "one", **where) -> OfMetric:
@@ -169,8 +166,9 @@ class OfExperiment:
             raise SelectionError(unknown("column", self.column, rows.columns))
         drawn = "init_seed" in rows
         if self.take != "one":
-            values = rows.groupby("init_seed")[self.column] if drawn else rows[self.column]
-            return values.agg(TAKES[self.take])
+            if drawn:
+                return _of_seeds(rows, self.column, self.take)
+            return rows[self.column].agg(TAKES[self.take], skipna=False)
         if rows["init_seed"].duplicated().any() if drawn else len(rows) > 1:
             raise SelectionError(f"{self.name!r} has several rows{' of a seed' * drawn}; allowed: one, or another take")
         return rows.set_index("init_seed")[self.column] if drawn else rows[self.column].item()
@@ -182,6 +180,12 @@ def of_experiment(name: str, column: str = "value", take: str = "one", **where) 
     Where nothing is drawn it is one number alone, for the rule Counted.
     """
     return OfExperiment(name, column, take, _pairs(where))
+
+
+def _of_seeds(rows: pd.DataFrame, column: str, take: str) -> pd.Series:
+    """One number of each seed from its rows; none of a seed of which one is missing, so that ``Reading`` names it."""
+    values = rows[column].groupby(rows["init_seed"])
+    return values.agg(TAKES[take]).mask(rows[column].isna().groupby(rows["init_seed"]).any())
 
 
 def _pairs(where: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -202,7 +206,8 @@ class Less:
 
     def __call__(self, results: Results) -> pd.Series:
         """The difference of each seed."""
-        return (self.first(results) - self.second(results)).dropna()
+        first, second = self.first(results).align(self.second(results), join="inner")
+        return first - second
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,7 @@ class Extreme:
     def __call__(self, results: Results) -> pd.Series:
         """The extreme of each seed that has all parts."""
         table = pd.concat([part(results) for part in self.parts], axis=1, join="inner")
-        return table.agg(self.take, axis=1)
+        return table.agg(self.take, axis=1, skipna=False)
 
 
 def worst_of(*parts: Values) -> Extreme:

@@ -4,10 +4,8 @@ What a command needs is imported inside it: torch and pandas take seconds, and `
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +13,8 @@ from circuitcore.ground.environment import Folders
 from circuitcore.ground.errors import EXPECTED, UserError
 from circuitcore.ground.interruption import ended_by_ctrl_c
 from livingpaper.commands import argument_types, language_models
+from livingpaper.commands.output import CUT_SHORT, drop_output, open_output
+from livingpaper.commands.places import default_folders, places
 
 TIER = "params/NAME.TIER.yaml (default: published)"
 INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the last checkpoint."
@@ -22,13 +22,17 @@ INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the la
 
 @ended_by_ctrl_c(INTERRUPTION)
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (0 done, 1 failed or damaged, 2 misused; 130 where Ctrl-C ends it)."""
+    """Run one command; returns the exit status.
+
+    0 done, 1 failed or damaged, 2 misused; where Ctrl-C ends it 130, and where its reader does, such as head, 141.
+    """
+    open_output()
     try:
         arguments = _parser().parse_args(argv)
         return arguments.command(arguments)
-    except BrokenPipeError:  # whoever read, such as head, has enough
-        _drop_output()
-        return 0
+    except BrokenPipeError:
+        drop_output()
+        return CUT_SHORT
     except EXPECTED as error:
         print(f"circuitcore: {error}", file=sys.stderr)
         return 1
@@ -47,11 +51,11 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser(prog="circuitcore", description="Train, measure and check the runs of the paper.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    train = _add(commands, "train", _train, "train one seed of a study, every arm of it")
+    train = _add(commands, "train", _train, "train one seed of a study, in every arm whose seeds are `seeds`")
     train.add_argument(
         "--seed", type=argument_types.seed, required=True, help="initial weights; need not be in the params file"
     )
-    sweep = _add(commands, "sweep", _sweep, "train every run of a study that is missing")
+    sweep = _add(commands, "sweep", _sweep, "train every run of a study that is missing, compute its experiments")
     measure = _add(commands, "measure", _measure, "measure what is missing on a study's runs, compute its experiments")
     rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
     rerun.add_argument("--seeds", type=argument_types.seed, nargs="+", metavar="SEED", help="default: the tier's own")
@@ -121,7 +125,7 @@ def _add_others(commands) -> None:
 
 def _has_runs(parser: argparse.ArgumentParser) -> None:
     text = "folder of the runs (default: %(default)s)"
-    parser.add_argument("--runs", type=argument_types.folder, default=_places().runs, help=text)
+    parser.add_argument("--runs", type=argument_types.folder, default=places().runs, help=text)
 
 
 def _allows_tasks(parser: argparse.ArgumentParser) -> None:
@@ -147,11 +151,16 @@ def _add(commands, name: str, command, text: str) -> argparse.ArgumentParser:
 
 def _train(arguments: argparse.Namespace) -> int:
     recipes = _recipes(arguments, _params(arguments, seeds=[arguments.seed]))
-    return _train_recipes(arguments, [recipe for recipe in recipes if recipe.init_seed == arguments.seed])
+    if not (chosen := [recipe for recipe in recipes if recipe.init_seed == arguments.seed]):
+        raise UserError(f"no arm of {arguments.study} takes its seeds from `seeds`; circuitcore sweep trains them all")
+    return _train_recipes(arguments, chosen)
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    return _train_recipes(arguments, _recipes(arguments, _params(arguments)))
+    params = _params(arguments)
+    _train_recipes(arguments, _recipes(arguments, params))
+    _compute_experiments(arguments, params)
+    return 0
 
 
 def _measure(arguments: argparse.Namespace) -> int:
@@ -160,14 +169,13 @@ def _measure(arguments: argparse.Namespace) -> int:
     params, store = _params(arguments), _store(arguments)  # before what follows: wrong words should not wait for it
     from circuitcore.ground.durations import Durations
     from circuitcore.metrics.instruments.measuring import measure_all, require_weights, unmeasured
-    from circuitcore.training.sweeps.computing import compute_all
     from circuitcore.training.sweeps.sweep import obtainable, train_all
 
     study, wanted = studies.load(arguments.study), _recipes(arguments, params)
     arms = {arm: obtainable(store, recipes) for arm, recipes in study.recipes(params).items()}
     train_all(store, wanted, arguments.executor, watch=_watch())
     durations = Durations.of(Folders.from_environment().root)
-    compute_all(store, studies.experiments(study, params), arguments.executor, durations, _watch())
+    _compute_experiments(arguments, params)
     todo = unmeasured(store.find, arms, studies.instruments(study, params))
     require_weights(arguments.study, store, todo, arms, durations)
     for lacking, recipes in todo.items():
@@ -175,6 +183,18 @@ def _measure(arguments: argparse.Namespace) -> int:
         print(f"{len(recipes)} run(s) measured: {', '.join(one.key for one in lacking)}.")
     print(f"All {len(wanted)} runs have their tables.")
     return 0
+
+
+def _compute_experiments(arguments: argparse.Namespace, params) -> None:
+    from circuitcore.ground.durations import Durations
+    from circuitcore.training.sweeps.computing import compute_all
+    from livingpaper.book import studies
+
+    experiments = studies.experiments(studies.load(arguments.study), params)
+    durations = Durations.of(Folders.from_environment().root)
+    compute_all(_store(arguments), experiments, arguments.executor, durations, _watch())
+    if experiments:
+        print(f"All {sum(len(one.by_seed) for one in experiments)} tables of experiments are there.")
 
 
 def _rerun(arguments: argparse.Namespace) -> int:
@@ -191,9 +211,9 @@ def _rerun(arguments: argparse.Namespace) -> int:
 def _verify(arguments: argparse.Namespace) -> int:
     from livingpaper.commands.run_checks import check_runs
 
-    if not (arguments.paths or _default_folders()):
-        raise UserError(f"there is nothing to check: neither {_places().runs} nor {_places().published}; name a folder")
-    n_ok, n_bad = check_runs(arguments.paths or _default_folders(), arguments.allow_task, _watch())
+    if not (arguments.paths or default_folders()):
+        raise UserError(f"there is nothing to check: neither {places().runs} nor {places().published}; name a folder")
+    n_ok, n_bad = check_runs(arguments.paths or default_folders(), arguments.allow_task, _watch())
     print(f"{n_ok} ok, {n_bad} bad.")
     return 1 if n_bad else 0
 
@@ -213,7 +233,7 @@ def _recompute(arguments: argparse.Namespace) -> int:
     from circuitcore.training.store.run_store import RunStore
     from livingpaper.commands.recompute import recompute
 
-    store = RunStore(arguments.runs, _places().published, arguments.allow_task)
+    store = RunStore(arguments.runs, places().published, arguments.allow_task)
     found = recompute(arguments.run, arguments.table, store)
     print("\n".join(found.lines()))
     return 0
@@ -223,7 +243,7 @@ def _export(arguments: argparse.Namespace) -> int:
     from circuitcore.export import export, find_run
     from circuitcore.training.store.run_store import RunStore
 
-    store = RunStore(arguments.runs, _places().published, arguments.allow_task)
+    store = RunStore(arguments.runs, places().published, arguments.allow_task)
     folder = export(find_run(arguments.run, store), arguments.to, arguments.step, arguments.out)
     print(f"{folder}\nIn an environment with TransformerLens below 4, in that folder: from load import load")
     return 0
@@ -232,7 +252,16 @@ def _export(arguments: argparse.Namespace) -> int:
 def _status(arguments: argparse.Namespace) -> int:
     if len(arguments.what) == 1 and _is_study(arguments.what[0]):
         return _sweep_status(arguments, arguments.what[0])
-    return _list_runs([Path(name) for name in arguments.what] or _default_folders(), arguments.allow_task)
+    from livingpaper.book.studies import PARAMS_FOLDER
+    from livingpaper.commands.run_listing import run_lines
+
+    of_study = {"--tier": "published", "--engine": None, "--params": PARAMS_FOLDER}
+    if given := [word for word, usual in of_study.items() if getattr(arguments, word[2:]) != usual]:
+        raise UserError(f"{given[0]} says something of one study; allowed: circuitcore status STUDY {given[0]} ...")
+    folders = [arguments.runs, *(() if arguments.no_published else (places().published,))]
+    folders = [Path(name) for name in arguments.what] or [path for path in folders if path.is_dir()]
+    print("\n".join(run_lines(folders, arguments.allow_task)))
+    return 0
 
 
 def _is_study(name: str) -> bool:
@@ -249,17 +278,6 @@ def _sweep_status(arguments: argparse.Namespace, study: str) -> int:
 
     for text in report(study, arguments.tier, arguments.engine, params, store):
         print(text)
-    return 0
-
-
-def _list_runs(folders: Sequence[Path], allow_tasks: Sequence[str]) -> int:
-    for path in folders:
-        if not path.is_dir():
-            reason = "is no folder" if path.exists() else "there is no such folder"
-            raise UserError(f"{path}: {reason}; allowed: a study's name, or folders that hold runs")
-    from livingpaper.commands.run_listing import run_lines
-
-    print("\n".join(run_lines(folders, allow_tasks)))
     return 0
 
 
@@ -312,7 +330,7 @@ def _store(arguments: argparse.Namespace):
     """The ``RunStore`` that the command line names."""
     from circuitcore.training.store.run_store import RunStore
 
-    return RunStore(arguments.runs, None if arguments.no_published else _places().published)
+    return RunStore(arguments.runs, None if arguments.no_published else places().published)
 
 
 def _watch():
@@ -320,23 +338,6 @@ def _watch():
     from circuitcore.ground.progress import Watch
 
     return Watch(say=partial(print, flush=True))
-
-
-def _drop_output() -> None:
-    """Let what is still to be written go nowhere: Python writes it out when it ends, and would complain."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _places() -> Folders:
-    """Where things lie, each named as from here where it lies below."""
-    found, here = Folders.from_environment(), Path.cwd()
-    near = (path.relative_to(here) if path.is_relative_to(here) else path for path in (found.runs, found.published))
-    return Folders(found.root, *near)
-
-
-def _default_folders() -> list[Path]:
-    return [path for path in (_places().runs, _places().published) if path.is_dir()]
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def _model(arguments: argparse.Namespace):
     return Endpoint(
         url=arguments.endpoint,
         model=arguments.model,
-        key=os.environ.get(variable, ""),
+        key=os.environ.get(variable, "").strip(),  # a file of them may end its lines in two signs
         timeout=arguments.timeout,
         retries=arguments.retries,
         temperature=arguments.temperature,

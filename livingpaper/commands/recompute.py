@@ -99,7 +99,8 @@ def _asked(run: Run, key: str) -> tuple[str, Instrument]:
 
 
 def _instruments(run: Run) -> Iterator[tuple[str, tuple[Instrument, ...]]]:
-    """What each study measures on the run."""
+    """What each study measures on the run, and then on others of its task: a reader's seeds are in no parameters."""
+    alike = []
     for name in studies.names():
         study = studies.load(name)
         for tier in studies.tiers(name):
@@ -107,6 +108,9 @@ def _instruments(run: Run) -> Iterator[tuple[str, tuple[Instrument, ...]]]:
             for arm, recipes in study.recipes(params).items():
                 if any(recipe.run_id == run.run_id for recipe in recipes):
                     yield name, study.instruments(params, arm)
+                elif any(recipe.task == run.recipe.task for recipe in recipes):
+                    alike.append((name, study.instruments(params, arm)))
+    yield from alike
 
 
 def paired(stored: pd.DataFrame, now: pd.DataFrame) -> pd.DataFrame:

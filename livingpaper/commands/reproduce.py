@@ -39,9 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     named, says = "python -m livingpaper.commands.reproduce", __doc__.splitlines()[0]
     parser = argparse.ArgumentParser(prog=named, description=says)
     parser.add_argument("chapters", nargs="*", metavar="CHAPTER", help=f"default: all of {', '.join(studies.names())}")
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    parser.add_argument("--store", type=Path, default=Path("build", f"reproduced-{stamp}"), help="a new folder, or an "
-                        "interrupted reproduction's to go on with it (default: %(default)s)")  # fmt: skip
+    new = Path("build", time.strftime("reproduced-%Y%m%d-%H%M%S"))
+    parser.add_argument("--store", type=argument_types.folder, default=new, help="a new folder, or an interrupted "
+                        "reproduction's to go on with it (default: %(default)s)")  # fmt: skip
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--first", type=argument_types.count, metavar="N", help="the first N seeds of every arm alone, "
                       "where the whole takes too long: compares runs, judges no claim")  # fmt: skip
@@ -57,6 +57,12 @@ def _reproduced(chapters: Sequence[str], options: argparse.Namespace) -> int:
     from livingpaper.book.evidence import Folders
     from livingpaper.commands.publishing import keep, kept_record, require_replaceable
 
+    try:
+        for study in chapters:  # a misspelt one before hours go into those before it
+            studies.load(study)
+    except EXPECTED as error:
+        print(error, file=sys.stderr)
+        return 1
     differing, published, is_part = 0, Folders.from_environment().published, bool(options.first or options.minutes)
     for study in chapters:
         print(f"\n{study}: {_what(options)} from scratch, into {options.store / study}", flush=True)
@@ -72,7 +78,7 @@ def _reproduced(chapters: Sequence[str], options: argparse.Namespace) -> int:
             print(f"{made.equal} of {made.runs} runs, {of_all}, are the published ones.")
             if options.record:
                 print(keep(made, published))
-        except EXPECTED as error:
+        except (*EXPECTED, OSError) as error:
             print(f"\n{study} was not reproduced.\n{error}", file=sys.stderr)
             return 1
         differing += len(made.differing) if made.judged else made.runs - made.equal

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from circuitcore.ground.errors import UserError
+from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.ground.reading import inside, is_there
 from circuitcore.training.store.ledger import LEDGER_NAME, RECIPE_NAME, Ledger
-from circuitcore.training.store.packed import PackedRun, packed_runs
+from circuitcore.training.store.packed import PackedRun, packed_at, packed_runs, read_pack
 from circuitcore.training.store.places import RUN_NAME, outside_task, outside_task_in, printable, steps_done
 
 SHARED = "in files shared by its arm"
@@ -19,25 +21,39 @@ def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> lis
     """A line for each run, finished or not, and their number.
 
     Args:
-        folders: hold runs.
+        folders: hold runs, or are runs.
         allow_tasks: import paths of tasks from elsewhere that the runs may name.
 
     Raises:
         TaskError: an entry of ``allow_tasks`` that is no import path.
+        UserError: a path where no folder is, and no packed run.
     """
     allowed = _checked(allow_tasks) if allow_tasks else ()
     rows = []
     for path in folders:
-        rows += [
-            (str(folder), _state(folder, allowed), f"{_size(folder) / 1e6:.1f} MB")
-            for folder in inside(path)
-            if _is_run(folder)
-        ]
-        rows += [(str(run.address), _packed_state(run), SHARED) for run in packed_runs(path)]
+        packed = _packed(path)
+        if not (path.is_dir() or packed):
+            reason = "is no folder" if path.exists() else "there is no such folder"
+            raise UserError(f"{path}: {reason}; allowed: a study's name, or runs and folders that hold runs")
+        within = [path] if _is_run(path) else inside(path) if path.is_dir() else []
+        own = [folder for folder in within if _is_run(folder)]
+        rows += [(str(folder), _state(folder, allowed), f"{_size(folder) / 1e6:.1f} MB") for folder in own]
+        rows += [(str(run.address), _packed_state(run), SHARED) for run in packed]
     rows = [(printable(folder), printable(state), size) for folder, state, size in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [*lines, f"{len(rows)} run(s)."]
+
+
+def _packed(path: Path) -> list[PackedRun]:
+    """The packed run at a path; or those of the pack, the arm of one, or the packs that lie there."""
+    if run := packed_at(path):
+        return [run]
+    if is_there(path / INDEX_NAME):
+        return read_pack(path)
+    if is_there(path.parent / INDEX_NAME):
+        return [run for run in read_pack(path.parent) if run.address.parent == path]
+    return packed_runs(path)
 
 
 def _checked(allow_tasks: Collection[str]) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ FOLDER = Path("build/status")
 def report(study: str, tier: str, engine: str | None, params, store: RunStore) -> Iterator[str]:
     """How far every arm and experiment is; then, once it is written, the place of the page.
 
-    Without a checkout of the book there is no page: a folder that one happens to be in is left as it is.
+    Without a checkout of the book there is no page: a folder that one happens to be in is left as it is. Nor is there
+    one of runs elsewhere, which the command on the page would not look at.
 
     Args:
         study: its name.
@@ -42,7 +43,8 @@ def report(study: str, tier: str, engine: str | None, params, store: RunStore) -
     if engine:
         name, command = f"{name}.{engine}", f"{command} --engine {engine}"
     yield "\n".join(status_lines(status, from_nothing))  # first: it can be read where the page cannot be written
-    if not folders.has_book:
+    usual = store.absolute() == RunStore(folders.runs, folders.published).absolute()
+    if not (folders.has_book and usual):
         return
     page = folders.root / FOLDER / f"{name}.html"
     text = status_page(f"Sweep of {name}", command, status, from_nothing, datetime.now().astimezone())

@@ -13,9 +13,10 @@ from typing import Any
 
 import traitlets
 
+from circuitcore.ground.spelling import unknown
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.block import STATIC, Block, StageWidget, joined_scripts
-from livingpaper.explorer.exhibit import STATE, Exhibit, spread_examples
+from livingpaper.explorer.exhibit import STATE, Exhibit, ExhibitError, spread_examples
 from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.probe import find_run, probe
 from livingpaper.explorer.shown_run import ShownRun
@@ -90,6 +91,8 @@ class Explorer(StageWidget):
 
     def __init__(self, shown: Exhibit | Run | str, **state: Any):
         self._shown = shown if isinstance(shown, Exhibit) else exhibit_of(find_run(shown))
+        if wrong := sorted(set(state) - set(STATE)):  # which a widget would drop
+            raise ExhibitError(f"{self._shown.name}: {unknown('field of the state', wrong[0], STATE)}")
         block = block_of(self._shown)
         super().__init__(block, self._shown.find, panels=block.panels, **{**self._shown.start, **state})
 
@@ -106,7 +109,13 @@ class Explorer(StageWidget):
 
 
 def exhibit_of(run: Run) -> Exhibit:
-    """An exhibit of one run: its task's first held-out rows as examples, nothing measured."""
+    """An exhibit of one run: its task's first held-out rows as examples, nothing measured.
+
+    Raises:
+        ExhibitError: a model that reads vectors.
+    """
+    if run.recipe.model.d_in:
+        raise ExhibitError(f"{run.run_id}: its model reads vectors; allowed: prompts of words")
     task = run.recipe.make_task()
     split = next((name for name in ("val", "test") if name in task.splits), task.splits[-1])
     name = f"explorer-{re.sub('[^a-z0-9]+', '-', run.run_id.lower())}"

@@ -291,7 +291,8 @@ def test_a_damaged_file_is_refused_by_name_and_nothing_is_computed_instead(reade
 
 
 @pytest.mark.usefixtures("project")
-def test_commands_compute_list_and_show_how_far_it_is(tmp_path, monkeypatch, capsys, computed):
+@pytest.mark.parametrize("word", ["measure", "sweep"])
+def test_commands_compute_list_and_show_how_far_it_is(tmp_path, monkeypatch, capsys, computed, word):
     Path("params").mkdir()
     Path("params/toy_experiments.yaml").write_text("seeds: [0, 1]\n")
     words = [TOY, "--params", "params"]
@@ -304,7 +305,9 @@ def test_commands_compute_list_and_show_how_far_it_is(tmp_path, monkeypatch, cap
     page = Path("build/status", f"{TOY}.html").read_text()
     assert "<h2>Experiments</h2>" in page and "1 done, 1 waiting" in page
     monkeypatch.setattr(Durations, "of", lambda root: Durations(tmp_path / "durations.json", tmp_path / "none"))
-    assert cli.main(["measure", *words, "--executor", "serial"]) == 0
+    assert cli.main(["train", *words, "--seed", "0"]) == 1, "it has no arms"
+    assert "takes its seeds from `seeds`" in capsys.readouterr().err
+    assert cli.main([word, *words, "--executor", "serial"]) == 0
     assert "Computing 2 table(s) of experiments, on 1 worker(s)." in capsys.readouterr().out
     assert len(computed) == 3 and len(json.loads((tmp_path / "durations.json").read_text())) == 2
     assert cli.main(["status", *words]) == 0 and "All runs are done." in capsys.readouterr().out

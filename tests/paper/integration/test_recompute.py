@@ -10,6 +10,7 @@ from toy.recall import ALLOWED, toy_recipe
 import paper
 from circuitcore.training import CheckpointError, RunStore, StoreError
 from circuitcore.training.store.run import Run
+from livingpaper.book import studies
 from livingpaper.commands import cli
 from livingpaper.commands.recompute import paired, recompute
 
@@ -89,3 +90,15 @@ def test_a_table_that_no_study_asks_for_is_not_guessed_at(tmp_path):
     store.save_table(run, "battery-v1-01234567", table([1, 2, 3]))
     with pytest.raises(StoreError, match="no study's parameters ask for its table 'battery-v1-01234567'"):
         recompute(run.run_id, "battery", dataclasses.replace(store))
+
+
+def test_a_run_of_a_readers_own_seed_is_measured_as_those_of_its_task(tmp_path):
+    params = studies.load_params("symbolic_kv", "smoke").model_copy(update={"seeds": (77,)})
+    study = studies.load("symbolic_kv")
+    (recipe,) = study.recipes(params)["trained"]
+    store = RunStore(tmp_path, None)
+    run = store.get_or_train(recipe)
+    asked = next(one for one in study.instruments(params, "trained") if one.key.startswith("snapshots"))
+    store.save_table(run, asked.key, asked.measure(run))
+    found = recompute(run.run_id, "snapshots", store)
+    assert len(found.rows) == found.n_stored > 100 and found.apart.max() == 0

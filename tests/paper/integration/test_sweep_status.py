@@ -7,7 +7,6 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -288,7 +287,10 @@ def test_the_page_loads_nothing_escapes_what_it_quotes_and_says_when_it_was_writ
 def test_the_command_shows_a_study_and_lists_folders_as_before(tmp_path, capsys):
     (tmp_path / "recall.yaml").write_text("seeds: [0, 1]\nepochs: 3\n")
     (tmp_path / "recall.tiny.yaml").write_text("seeds: [0]\nepochs: 3\n")
-    command = partial(cli.main, ["status", "toy.recall", "--params", "."])
+
+    def command(*words):
+        return cli.main(["status", "toy.recall", "--params", ".", *words])
+
     assert command() == 0
     text, page = capsys.readouterr().out, tmp_path / "build/status/toy.recall.html"
     assert text.endswith("build/status/toy.recall.html\n") and "2 waiting" in page.read_text()
@@ -303,6 +305,15 @@ def test_the_command_shows_a_study_and_lists_folders_as_before(tmp_path, capsys)
         capsys.readouterr()
         assert cli.main(["status", *folders]) == 0
         assert "finished, 18 steps, 3 of 3 checkpoints here" in capsys.readouterr().out
+    (run,) = (tmp_path / "runs").glob("toy*")
+    for words in ([str(run)], ["--runs", "runs"], ["--runs", "runs", "--no-published"]):
+        capsys.readouterr()
+        assert cli.main(["status", *words]) == 0 and capsys.readouterr().out.endswith("\n1 run(s).\n"), words
+    assert cli.main(["status", "--runs", "elsewhere"]) == 0 and capsys.readouterr().out == "0 run(s).\n"
+    before = page.read_text()
+    assert command("--runs", "elsewhere") == 0 and page.read_text() == before, "a page of the usual store alone"
+    assert cli.main(["status", "--tier", "smoke"]) == 1
+    assert "--tier says something of one study; allowed: circuitcore status STUDY --tier" in capsys.readouterr().err
     assert cli.main(["status", "symbolic_kw"]) == 1
     assert "unknown study 'symbolic_kw'; did you mean 'symbolic_kv'" in capsys.readouterr().err
     assert cli.main(["status", "./nowhere"]) == 1

@@ -234,6 +234,13 @@ def test_a_reply_without_text_is_an_empty_one_and_an_endless_one_is_cut():
         endpoint(url)("Where? 1", 0)
 
 
+@pytest.mark.parametrize("key", ["se\rcret", "secret\n", "s\N{LATIN SMALL LETTER E WITH ACUTE}cret"])
+def test_a_key_that_no_header_can_carry_is_refused_without_being_told(key):
+    with pytest.raises(Refused, match="signs that no header can carry") as caught:
+        endpoint("http://127.0.0.1:9/v1", key=key)
+    assert "cret" not in str(caught.value)
+
+
 def test_a_key_is_not_taken_to_another_server():
     elsewhere = Replies(right)
     with served(elsewhere) as other, served(Replies(right, status=[302], headers={"Location": other})) as url:

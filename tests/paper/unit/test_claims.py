@@ -173,6 +173,17 @@ def test_combinations_are_made_seed_by_seed():
     assert OfSeeds(a, "b")(read).to_dict() == values({1: 0.91, 2: 0.92})
 
 
+def test_a_number_that_is_missing_takes_no_other_ones_place():
+    read, a, b = results(), at_end("accuracy", "a"), at_end("accuracy", "b")
+    rows = read.measurements
+    lost = rows["arm"].eq("a") & rows["init_seed"].eq(1) & rows["step"].eq(9) & ~rows["layer"].eq(0)
+    read = Results(rows.assign(value=rows["value"].mask(lost)), pd.DataFrame(), "paper")
+    for values_of in (at_end("routing", "a", "max"), ever("routing", "a"), Less(a, b), worst_of(a, b)):
+        assert values_of(read).isna().to_dict() in ({0: False, 1: True, 2: False}, {1: True, 2: False})
+        with pytest.raises(ValueError, match="1"):
+            Reading("routing", PROMPTS, values_of).of(read)
+
+
 def test_arms_are_those_that_are_read():
     a, b = at_end("accuracy", "a"), at_end("accuracy", "b")
     for made in (Less(a, b), worst_of(a, b, a), OfSeeds(a, "b")):

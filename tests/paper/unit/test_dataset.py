@@ -14,6 +14,7 @@ import torch
 from circuitcore.tasks import TASKS, Batch, TokenTask, make_task
 from livingpaper.commands import cli
 from livingpaper.commands.dataset import json_lines, parameters_of
+from livingpaper.commands.output import CUT_SHORT
 
 pytestmark = pytest.mark.slow
 
@@ -149,10 +150,10 @@ def test_values_are_json_or_words():
     assert given == {"a": 1, "b": [1, 2], "c": "query", "d": "1", "e": None, "f": "x=y"}
 
 
-def test_a_reader_that_has_enough_ends_it_silently():
+def test_a_reader_that_has_enough_ends_it_silently_and_not_as_done():
     command = [sys.executable, "-W", "error", "-m", "livingpaper.commands.cli", "dataset", "symbolic_kv"]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": os.environ | {"OMP_NUM_THREADS": "1"}}
     with subprocess.Popen(command, **options) as process:
         assert json.loads(process.stdout.readline())["id"] == "train_000000"
         process.stdout.close()
-        assert process.stderr.read() == b"" and process.wait() == 0
+        assert process.stderr.read() == b"" and process.wait() == CUT_SHORT

@@ -80,6 +80,16 @@ def test_the_state_may_be_given_from_the_start():
         Explorer(RUN, prompt="<bos> K99")
 
 
+def test_a_misspelt_part_of_the_state_is_refused():
+    with pytest.raises(ExhibitError, match="unknown field of the state 'stp'; did you mean 'step'"):
+        Explorer(RUN, stp=0)
+
+
+def test_a_network_of_vectors_is_refused():
+    with pytest.raises(ExhibitError, match="its model reads vectors; allowed: prompts of words"):
+        Explorer("chain_retrieval-1336770ad182")
+
+
 def test_an_unknown_run_is_refused():
     with pytest.raises(StoreError, match="symbolic_kv-184c"):
         Explorer("symbolic_kv-184c00000000")

@@ -126,9 +126,16 @@ def test_claims_newer_than_the_record_are_named_as_such(tmp_path, monkeypatch):
 def test_first_seeds_that_end_in_other_bits_are_a_failure(tmp_path, monkeypatch):
     few = replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0)
     monkeypatch.setattr(reproduction_in_parts, "reproduce_first", lambda *_: None)
+    monkeypatch.setattr(studies, "load", lambda name: None)
     for equal, status in ((40, 0), (38, 1)):
         monkeypatch.setattr(reproduction, "record_of", lambda *_, equal=equal: replace(few, equal=equal))
         assert reproduce.main(["look_up", "--store", str(tmp_path), "--first", "1"]) == status
+
+
+def test_a_misspelt_chapter_is_found_before_the_first_one_is_reproduced(tmp_path, capsys):
+    assert reproduce.main(["symbolic_kv", "symbolic_kvv", "--store", str(tmp_path), "--first", "1"]) == 1
+    said = capsys.readouterr()
+    assert "unknown study 'symbolic_kvv'; did you mean 'symbolic_kv'?" in said.err and not said.out
 
 
 @pytest.mark.parametrize("study", ["story_control", "associative_memory"])
