@@ -98,7 +98,7 @@ def test_a_run_of_a_readers_own_seed_is_measured_as_those_of_its_task(tmp_path):
     (recipe,) = study.recipes(params)["trained"]
     store = RunStore(tmp_path, None)
     run = store.get_or_train(recipe)
-    asked = next(one for one in study.instruments(params, "trained") if one.key.startswith("snapshots"))
+    asked = next(one for one in study.instruments(params, "trained") if one.key.startswith("battery"))
     store.save_table(run, asked.key, asked.measure(run))
-    found = recompute(run.run_id, "snapshots", store)
+    found = recompute(run.run_id, "battery", store)
     assert len(found.rows) == found.n_stored > 100 and found.apart.max() == 0
