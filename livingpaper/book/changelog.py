@@ -23,17 +23,16 @@ def require_named(recorded: Mapping[str, Verdict], verdicts: Iterable[Verdict], 
         UnnamedVerdictError: which, what was recorded, and what they are now.
     """
     path = root / CHANGELOG
-    said = results_changed(path.read_text(encoding="utf-8")) if path.is_file() else None
-    moved = [
-        f"{verdict.claim.id}: {before.status} -> {verdict.status}"
-        for verdict in verdicts
-        if (before := recorded.get(verdict.claim.id)) and before.status != verdict.status
-        and said is not None and not re.search(rf"(?<![\w.]){re.escape(verdict.claim.id)}(?!\w|\.\w)", said)
-    ]  # fmt: skip
-    if moved:
+    if not path.is_file():
+        return
+    said = results_changed(path.read_text(encoding="utf-8"))
+    now = {verdict.claim.id: verdict.status for verdict in verdicts}
+    moved = [name for name, before in recorded.items() if name in now and now[name] != before.status]
+    if unnamed := [name for name in moved if not re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", said)]:
+        told = "; ".join(f"{name}: {recorded[name].status} -> {now[name]}" for name in unnamed)
         raise UnnamedVerdictError(
             f"verdicts that moved are not recorded before {path} names their claims under '{RESULTS}' of its newest "
-            f"release: {'; '.join(moved)}"
+            f"release: {told}"
         )
 
 

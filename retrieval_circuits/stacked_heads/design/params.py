@@ -27,12 +27,10 @@ class Params(BaseModel):
         Seeds,
         Field(description="init seeds where other things are rewarded, rows are others or longer, or training differs"),
     ]
-    fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the first ones suggest")]
-    three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three and of four look-ups")]
-    long_seeds: Annotated[
-        Seeds,
-        Field(description="init seeds of three layers on chains of three, trained four times as long"),
+    fresh_seeds: Annotated[
+        Seeds, Field(description="init seeds that test what the first ones suggest; some are trained on")
     ]
+    three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three and of four look-ups")]
     fresh_four_seeds: Annotated[
         Seeds, Field(description="init seeds that test what the first ones on chains of four suggest")
     ]

@@ -16,6 +16,7 @@ from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Param
 from retrieval_circuits.stacked_heads.design.three import (
     FRESH_SCARCE,
     LONG_SCARCE,
+    N_LONG,
     ONE_EACH,
     SCARCE,
     THREE,
@@ -83,7 +84,7 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
         **dict.fromkeys(LONGER, params.taught_seeds),
         **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
         FRESH_SCARCE: params.fresh_seeds,
-        LONG_SCARCE: params.long_seeds,
+        LONG_SCARCE: params.fresh_seeds[:N_LONG],
         **dict.fromkeys(FOUR, params.three_seeds),
         FRESH_FOUR: params.fresh_four_seeds,
     }
