@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 
 from livingpaper.claims.results import Results
 from retrieval_circuits.composition.design import BY_DEPTH, FRESH_TWO, LONG, LONG_FOUR, LONG_THREE, LONG_TWO, TWO
+from retrieval_circuits.stacked_heads.design import FRESH_SCARCE, LONG_SCARCE
 
 ASKED = {"KF25": (LONG_FOUR, 4, 12), "KF26": (LONG_THREE, 4, 22), "KF27": (LONG_TWO, 3, 12), "KF30": (FRESH_TWO, 4, 10)}
 
@@ -67,3 +68,22 @@ def test_what_words_hold_is_the_mean_of_those_that_answer(found):
         held = rows[rows["site"] == "L0.resid_post"].set_index("init_seed")["value"]
         held = held[held.index.isin(last.index[last >= 0.9])]
         assert recorded[claim].estimate.effect == pytest.approx(held.mean())
+
+
+@pytest.mark.slow
+def test_chains_trained_on_are_those_that_had_been_seen_and_counted_by_hand():
+    of, (results, *_) = evidence("stacked_heads")
+    rows = results.measurements.astype({"metric": "str", "variable": "str"})
+    rows = rows[(rows["metric"] == "partial_loss") & rows["arm"].isin([str(FRESH_SCARCE), str(LONG_SCARCE)])]
+    errors = rows.set_index(["init_seed", "variable", "step"]).groupby("arm")["value"]
+    before, longer = errors.get_group(str(FRESH_SCARCE)), errors.get_group(str(LONG_SCARCE))
+    end = before.index.get_level_values("step").max()
+    then = longer[longer.index.get_level_values("step") == end]
+    assert len(then) == 12 * 3 and then.equals(before.loc[then.index]), "the very numbers, to the bit"
+    third = longer.xs("x_3", level="variable").xs(4 * end, level="step")
+    assert of.recorded["SH60"].estimate.effect == pytest.approx((third < 0.5).mean())
+    needed = results.tables["needed"].astype({"metric": "str", "variable": "str", "site": "str"})
+    needed = needed[(needed["arm"] == str(LONG_SCARCE)) & (needed["variable"] == "x_3")]
+    ahead = needed[(needed["metric"] == "error_without") & (needed["site"] == "value_1>value_2")]
+    lost = ahead.groupby("init_seed")["value"].max().reindex(third.index[third < 0.5]) >= 0.5
+    assert of.recorded["SH61"].estimate.n == len(lost) and of.recorded["SH61"].estimate.effect == lost.mean()
