@@ -81,5 +81,7 @@ TRAINED_ON = (
                 bound=at_most(0.01, "to forbid a look is no harm in itself"),
             ),
         ),
+        remark="In none of these networks does a head of the query look at the third answer with half of its "
+        "attention, so that the second control had nothing to forbid.",
     ),
 )

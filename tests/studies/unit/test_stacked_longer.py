@@ -41,15 +41,20 @@ def test_a_network_had_learnt_the_symbol_where_others_of_its_arm_were_stopped(pl
     assert table["value"].to_dict() == {1: True, 2: True, 3: False}
     assert table["before"].to_dict() == {1: True, 2: False, 3: False}
     assert table["step"].to_dict() == pytest.approx({1: 100 * 5 / 9, 2: 200 + 100 * 5 / 11, 3: 400})
-    assert longer_numbers(view) == {"n_long_learnt": "2 of 3", "n_long_before": "1", "last_learnt": "245"}
+    assert longer_numbers(view) == {
+        "n_long_learnt": "2 of 3",
+        "n_long_before": "1",
+        "last_learnt": "245",
+        "n_long_hop": "1 of 2",
+    }
     assert len(three_longer(planted).table) == len(THIRD) * len(STEPS) * 3
 
 
 def test_an_error_is_that_without_the_look_that_is_needed_most(planted):
     table = three_needs(planted).table.pivot(index="init_seed", columns="group", values="value")
-    assert table["second answer to third"].to_dict() == {1: 0.9, 2: 0.1, 3: 0.76}
-    assert table["query to third answer"].to_dict() == {1: 0.1, 2: 0.8, 3: 0.74}
-    assert table["nothing"].to_dict() == {1: 0.1, 2: 0.1, 3: 0.74}
+    assert table["without second answer to third"].to_dict() == {1: 0.9, 2: 0.1, 3: 0.76}
+    assert table["without query to third answer"].to_dict() == {1: 0.1, 2: 0.8, 3: 0.74}
+    assert table["as it is"].to_dict() == {1: 0.1, 2: 0.1, 3: 0.74}
 
 
 def test_the_claim_asks_those_alone_that_have_learnt_the_symbol(planted):
