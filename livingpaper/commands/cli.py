@@ -14,7 +14,7 @@ from circuitcore.ground.errors import EXPECTED, UserError
 from circuitcore.ground.interruption import ended_by_ctrl_c
 from livingpaper.commands import argument_types, language_models
 from livingpaper.commands.output import CUT_SHORT, drop_output, open_output
-from livingpaper.commands.places import default_folders, places
+from livingpaper.commands.places import default_folders, places, require_runs
 
 TIER = "params/NAME.TIER.yaml (default: published)"
 INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the last checkpoint."
@@ -253,13 +253,16 @@ def _status(arguments: argparse.Namespace) -> int:
     if len(arguments.what) == 1 and _is_study(arguments.what[0]):
         return _sweep_status(arguments, arguments.what[0])
     from livingpaper.book.studies import PARAMS_FOLDER
-    from livingpaper.commands.run_listing import run_lines
 
     of_study = {"--tier": "published", "--engine": None, "--params": PARAMS_FOLDER}
     if given := [word for word, usual in of_study.items() if getattr(arguments, word[2:]) != usual]:
         raise UserError(f"{given[0]} says something of one study; allowed: circuitcore status STUDY {given[0]} ...")
     folders = [arguments.runs, *(() if arguments.no_published else (places().published,))]
     folders = [Path(name) for name in arguments.what] or [path for path in folders if path.is_dir()]
+    for path in folders:
+        require_runs(path)
+    from livingpaper.commands.run_listing import run_lines
+
     print("\n".join(run_lines(folders, arguments.allow_task)))
     return 0
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from circuitcore.ground.environment import Folders
+from circuitcore.ground.errors import UserError
+from circuitcore.ground.packed import packed_at
 
 
 def places() -> Folders:
@@ -15,3 +17,14 @@ def places() -> Folders:
 def default_folders() -> list[Path]:
     """The folders of runs that there are."""
     return [path for path in (places().runs, places().published) if path.is_dir()]
+
+
+def require_runs(path: Path) -> None:
+    """Refuse a path where no folder is, and no packed run.
+
+    Raises:
+        UserError: which.
+    """
+    if not (path.is_dir() or packed_at(path)):
+        reason = "is no folder" if path.exists() else "there is no such folder"
+        raise UserError(f"{path}: {reason}; allowed: a study's name, or runs and folders that hold runs")

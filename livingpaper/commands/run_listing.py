@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from circuitcore.ground.errors import UserError
 from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.ground.reading import inside, is_there
 from circuitcore.training.store.ledger import LEDGER_NAME, RECIPE_NAME, Ledger
@@ -26,15 +25,11 @@ def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> lis
 
     Raises:
         TaskError: an entry of ``allow_tasks`` that is no import path.
-        UserError: a path where no folder is, and no packed run.
     """
     allowed = _checked(allow_tasks) if allow_tasks else ()
     rows = []
     for path in folders:
         packed = _packed(path)
-        if not (path.is_dir() or packed):
-            reason = "is no folder" if path.exists() else "there is no such folder"
-            raise UserError(f"{path}: {reason}; allowed: a study's name, or runs and folders that hold runs")
         within = [path] if _is_run(path) else inside(path) if path.is_dir() else []
         own = [folder for folder in within if _is_run(folder)]
         rows += [(str(folder), _state(folder, allowed), f"{_size(folder) / 1e6:.1f} MB") for folder in own]

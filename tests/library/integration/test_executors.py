@@ -1,7 +1,9 @@
 """The same store whichever executor filled it, whatever happened to its workers."""
 
 import os
+from contextlib import nullcontext
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from toy import workers
@@ -12,6 +14,7 @@ from circuitcore.ground.durations import Durations
 from circuitcore.training import ExecutorError, Experiment, RunStore, map_runs
 from circuitcore.training.experiment import TABLE
 from circuitcore.training.store.digests import table_sha256
+from circuitcore.training.sweeps import executor
 from circuitcore.training.sweeps.computing import compute_all
 from circuitcore.training.sweeps.executor import width
 
@@ -137,9 +140,8 @@ def test_what_needs_no_gpu_is_done_by_processes():
     assert map_runs("toy.workers:process_of", RECIPES[:2], "cuda", workers=2).count(os.getpid()) == 0
 
 
-def test_workers_of_several_threads_are_refused_before_anything_is_trained():
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options, processes=False, protocol="tcp://", host="127.0.0.1") as threads:
-        with pytest.raises(ExecutorError, match=r"has 2 threads.*--nthreads 1"):
-            map_runs(print, RECIPES, threads.scheduler_address)
+def test_workers_of_several_threads_are_refused_before_anything_is_trained(monkeypatch):
+    client = SimpleNamespace(nthreads=lambda: {"tcp://127.0.0.1:1": 1, "tcp://127.0.0.1:2": 2})
+    monkeypatch.setattr(executor, "_client", lambda address: nullcontext(client))
+    with pytest.raises(ExecutorError, match=r"has 2 threads.*--nthreads 1"):
+        map_runs(print, RECIPES, "tcp://127.0.0.1:9")

@@ -293,7 +293,9 @@ def test_the_prose_s_numbers_are_counted_by_hand():
     joined = pd.DataFrame(
         {"init_seed": [1, 2, 3], "value": [-5.0, 10.0, 20.0], "most": [0.9, 0.45, 0.4], "second": [0.8, 0.3, 0.2]}
     )
+    longer = pd.DataFrame({"init_seed": [1, 2], "value": True, "before": [True, False], "step": 90.0, "hops": False})
     tables = (taught, stage, first, second, start, worth, networks, stage, four, looks, setting, depths, times, joined)
+    tables += (longer,)
     views = [View(table, "any", "test") for table in tables]
     found = numbers(views)
     assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
