@@ -141,8 +141,7 @@ def _beyond_noise(table: pd.DataFrame, margin: float, by: list[str]) -> pd.DataF
     scores = np.full((run.max() + 1, place.max() + 1, site.max() + 1), -np.inf)
     scores[run, place, site] = rows["value"]
     counts = _established_changes(scores, margin)
-    numbers, first = np.unique(run, return_index=True)
-    return rows[by].iloc[first].assign(beyond_noise=counts[numbers])
+    return rows[by].iloc[np.unique(run, return_index=True)[1]].assign(beyond_noise=counts)
 
 
 def _established_changes(scores: Float[np.ndarray, "run checkpoint head"], margin: float) -> np.ndarray:

@@ -50,7 +50,7 @@ class Endpoint:
         parts = urllib.parse.urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Refused(f"--endpoint {self.url}: allowed: http://HOST:PORT/v1 or https://HOST/v1")
-        if not (self.key.isascii() and (self.key.isprintable() or not self.key)):
+        if not (self.key.isascii() and self.key.isprintable()):
             raise Refused("the key holds signs that no header can carry; allowed: printable ASCII")
         if self.timeout <= 0 or self.retries < 0 or self.temperature < 0 or self.max_tokens < 1:
             raise Refused(

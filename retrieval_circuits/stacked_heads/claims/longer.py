@@ -9,12 +9,13 @@ of three layers had been asked what it makes without a look.
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most
-from retrieval_circuits.stacked_heads.claims.bounds import ERROR, ERROR_MORE, IS_LEARNT
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_most
+from retrieval_circuits.stacked_heads.claims.bounds import ERROR, ERROR_MORE, IS_LEARNT, NOT_LEARNT
 from retrieval_circuits.stacked_heads.design import LONG_SCARCE
-from retrieval_circuits.stacked_heads.readings import LEARNT, final_loss
+from retrieval_circuits.stacked_heads.readings import final_loss
 from retrieval_circuits.stacked_heads.readings.four import where
 from retrieval_circuits.stacked_heads.readings.needed import error_without, unlooked_rise
+from retrieval_circuits.stacked_heads.readings.three import AHEAD
 
 THESE = "3 layers, four times as long"
 
@@ -33,8 +34,7 @@ def _final(place: int, symbol: str) -> Reading:
     return Reading(f"final error of the {symbol} symbol of three, {THESE},", ERROR, final_loss(LONG_SCARCE, place))
 
 
-AHEAD = ("value_1", "value_2")
-IS_LOST = at_least(LEARNT, "not learnt, by the source's threshold")
+FROM_SECOND = AHEAD[-1]
 TRAINED_ON = (
     Claim(
         id="SH60",
@@ -61,14 +61,14 @@ TRAINED_ON = (
             whether="whether three layers that, trained four times as long, learn three look-ups need a head's look "
             "from the second answer to the third",
         ),
-        reading=_without(3, "third", *AHEAD, between="second answer to third"),
-        rule=Share(each=IS_LOST),
+        reading=_without(3, "third", *FROM_SECOND, between="second answer to third"),
+        rule=Share(each=NOT_LEARNT),
         bound=MORE_OFTEN_THAN_NOT,
         controls=(
-            Control(reading=_without(2, "second", *AHEAD, between="second answer to third"), bound=IS_LEARNT),
+            Control(reading=_without(2, "second", *FROM_SECOND, between="second answer to third"), bound=IS_LEARNT),
             Control(
                 reading=_without(3, "third", "queries", "value_2", between="query to third answer"),
-                rule=Share(each=IS_LOST),
+                rule=Share(each=NOT_LEARNT),
                 bound=at_most(0.5, "else they need the hop as well"),
                 spoils="yes",
             ),

@@ -9,13 +9,13 @@ from livingpaper.claims.view import View, in_order
 from livingpaper.figures.verdict_text import NOT_MEASURED
 from retrieval_circuits.stacked_heads.design import LONG_SCARCE
 from retrieval_circuits.stacked_heads.figures.grid import curves_of, errors_view
-from retrieval_circuits.stacked_heads.figures.three import KNOWS, KNOWS_NOT
+from retrieval_circuits.stacked_heads.figures.three import HOP, KNOWS, KNOWS_NOT, LOOKED
 from retrieval_circuits.stacked_heads.readings import LEARNT, end_of, final_loss, learnt_time
 from retrieval_circuits.stacked_heads.readings.needed import error_without
 
-ITSELF, HOP = "as it is", ("queries", "value_2")
-FORBIDDEN = {"without query to third answer": HOP, "without second answer to third": ("value_1", "value_2")}
-"""What a reader calls a link -> its roles; the look along it that a network needs most is forbidden."""
+ITSELF = "as it is"
+FORBIDDEN = ("query to third answer", "second answer to third")
+"""Links, as ``LOOKED`` calls them; the look along each that a network needs most is forbidden."""
 
 
 def three_longer(results: Results) -> View:
@@ -25,13 +25,12 @@ def three_longer(results: Results) -> View:
 
 def three_needs(results: Results) -> View:
     """Error of the third symbol at the end, with one head's look along a link forbidden or none."""
-    errors = final_loss(LONG_SCARCE, 3)(results)
-    readings = {ITSELF: final_loss(LONG_SCARCE, 3)}
-    readings |= {name: error_without(LONG_SCARCE, link, 3) for name, link in FORBIDDEN.items()}
-    found = [read(results).rename("value").reset_index().assign(group=name) for name, read in readings.items()]
+    errors = {ITSELF: final_loss(LONG_SCARCE, 3)(results)}
+    errors |= {f"without {name}": error_without(LONG_SCARCE, LOOKED[name], 3)(results) for name in FORBIDDEN}
+    found = [values.rename("value").reset_index().assign(group=name) for name, values in errors.items()]
     table = pd.concat(found, ignore_index=True).assign(arm=str(LONG_SCARCE))
-    table["series"] = table["init_seed"].map(errors < LEARNT).map({True: KNOWS, False: KNOWS_NOT})
-    view = errors_view(in_order(in_order(table, "series", (KNOWS, KNOWS_NOT)), "group", readings))
+    table["series"] = table["init_seed"].map(errors[ITSELF] < LEARNT).map({True: KNOWS, False: KNOWS_NOT})
+    view = errors_view(in_order(in_order(table, "series", (KNOWS, KNOWS_NOT)), "group", errors))
     return replace(view, note="Where no head looks along a link with half of its attention, none is forbidden")
 
 
@@ -47,7 +46,7 @@ def three_before(results: Results) -> View:
     table["before"] = early.groupby("init_seed")["value"].last() < LEARNT
     table["step"] = learnt_time(3, LONG_SCARCE)(results)
     needed = results.rows("needed", arm=str(LONG_SCARCE), metric="error_without")
-    table["hops"] = table.index.isin(needed.loc[needed["site"] == ">".join(HOP), "init_seed"])
+    table["hops"] = table.index.isin(needed.loc[needed["site"] == HOP, "init_seed"])
     return View(table.reset_index().assign(arm=str(LONG_SCARCE)), "networks", "test")
 
 
