@@ -1,7 +1,7 @@
 """What an explorer shows: runs, prompts, and a path for the reader."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -24,6 +24,12 @@ STATE = (*PLACE, "prompt", "source", "edits", "resample", "other", "rule")
 
 class ExhibitError(ValueError):
     """An explorer that could not show what it is asked to; the message says what does not fit."""
+
+
+def refuse_fields(whose: str, state: Iterable[str], known: Sequence[str]) -> None:
+    """ExhibitError for a field of a state that is not known, such as a misspelt one, which a widget would drop."""
+    if wrong := sorted(set(state) - set(known)):
+        raise ExhibitError(f"{whose}: {unknown('field of the state', wrong[0], known)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,8 +199,7 @@ class Exhibit:
 
     def check(self, state: Mapping[str, Any]) -> None:
         """Compute a state; errors as ``probe``, and ExhibitError for a run or a field that is not here."""
-        if wrong := sorted(set(state) - set(STATE)):
-            raise ExhibitError(f"{self.name}: {unknown('field of the state', wrong[0], STATE)}")
+        refuse_fields(self.name, state, STATE)
         other = state["other"]
         if other and not (isinstance(other, Mapping) and set(other) == set(PLACE)):
             raise ExhibitError(f"{self.name}: the other network is given by run and step; got {other!r}")

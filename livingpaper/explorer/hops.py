@@ -13,7 +13,7 @@ import torch
 from circuitcore.ground.spelling import unknown
 from circuitcore.models.transformer import Output, forward
 from circuitcore.tasks.vector_task import VectorTask
-from livingpaper.explorer.exhibit import NAME, ExhibitError, PathStep
+from livingpaper.explorer.exhibit import NAME, ExhibitError, PathStep, refuse_fields
 from livingpaper.explorer.hops_circuit import Hop, HopTest, circuit_on, followed
 from livingpaper.explorer.shown_run import MOST_BESIDE, ShownRun, beside
 from livingpaper.explorer.vector_form import Row, Said, VectorForm, said
@@ -130,8 +130,7 @@ class HopExhibit:
 
     def check(self, state: Mapping[str, Any]) -> None:
         """ExhibitError for a field, network, step, row or query that is not here."""
-        if wrong := sorted(set(state) - set(STATE)):
-            raise ExhibitError(f"{self.name}: {unknown('field of the state', wrong[0], STATE)}")
+        refuse_fields(self.name, state, STATE)
         steps = self.find(state["run"]).shown.steps
         if state["step"] not in steps:
             there = ", ".join(map(str, steps))

@@ -9,6 +9,7 @@ from typing import Any
 import traitlets
 
 from livingpaper.explorer.block import Block, StageWidget, joined_scripts
+from livingpaper.explorer.exhibit import refuse_fields
 from livingpaper.explorer.hops import STATE, HopExhibit
 from livingpaper.explorer.hops_still import still_html
 from livingpaper.explorer.shown_run import ShownRun
@@ -39,6 +40,7 @@ class HopStage(StageWidget):
 
     def __init__(self, shown: HopExhibit, **state: Any):
         self.shown = shown
+        refuse_fields(shown.name, state, STATE)
         super().__init__(block_of(shown), self._run_of, **{**shown.first_frame, **state})
 
     def _run_of(self, run_id: str) -> ShownRun:

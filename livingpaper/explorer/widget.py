@@ -13,10 +13,9 @@ from typing import Any
 
 import traitlets
 
-from circuitcore.ground.spelling import unknown
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.block import STATIC, Block, StageWidget, joined_scripts
-from livingpaper.explorer.exhibit import STATE, Exhibit, ExhibitError, spread_examples
+from livingpaper.explorer.exhibit import STATE, Exhibit, ExhibitError, refuse_fields, spread_examples
 from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.probe import find_run, probe
 from livingpaper.explorer.shown_run import ShownRun
@@ -91,8 +90,7 @@ class Explorer(StageWidget):
 
     def __init__(self, shown: Exhibit | Run | str, **state: Any):
         self._shown = shown if isinstance(shown, Exhibit) else exhibit_of(find_run(shown))
-        if wrong := sorted(set(state) - set(STATE)):  # which a widget would drop
-            raise ExhibitError(f"{self._shown.name}: {unknown('field of the state', wrong[0], STATE)}")
+        refuse_fields(self._shown.name, state, STATE)
         block = block_of(self._shown)
         super().__init__(block, self._shown.find, panels=block.panels, **{**self._shown.start, **state})
 

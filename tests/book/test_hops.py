@@ -10,8 +10,9 @@ from explorer_page import opening, press, problems, published, story, switch, ta
 
 from circuitcore.models import forward
 from livingpaper.explorer.block import weights_script
+from livingpaper.explorer.exhibit import ExhibitError
 from livingpaper.explorer.hops import HopExhibit, HopRun
-from livingpaper.explorer.hops_widget import block_of
+from livingpaper.explorer.hops_widget import HopStage, block_of
 from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.vector_form import said
 from livingpaper.explorer.weights import packed
@@ -371,3 +372,9 @@ def test_path_stage_and_slider_are_one_screen(browser, folder, width, height):
         box.wait_for()
         place = box.locator(".explorer-place").bounding_box()
         assert place["y"] + place["height"] - box.bounding_box()["y"] <= height
+
+
+def test_a_misspelt_part_of_the_state_is_refused():
+    with pytest.raises(ExhibitError, match="unknown field of the state 'stp'; did you mean 'step'"):
+        HopStage(exhibit(), stp=800)
+    assert HopStage(exhibit(), step=800).step == 800
