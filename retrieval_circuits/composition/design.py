@@ -25,8 +25,12 @@ MUCH_LONGER, IN_WORDS = 8, {8: "eight"}
 WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
 STEPS_AN_EPOCH = 100
 """Steps of an "epoch", which here draws as many batches anew; ``Arm.times`` of them lie between two checkpoints."""
+SELDOM = 4
+"""Of networks by the width of their heads, of which the end is asked, every so many-th checkpoint alone."""
 LEARNING_RATE, BETAS = 1e-3, (0.9, 0.98)
 N_HEADS = 4
+SHARES = {"wide": 4, "narrow": 8}
+"""How often a head of a width goes into the width of the stream; four wide heads are what other layers have."""
 
 
 class Way(NamedTuple):
@@ -58,8 +62,8 @@ class Way(NamedTuple):
 class Arm(NamedTuple):
     """A way of training, layers, how many times as long as others it trains, whether its seeds are fresh, and heads.
 
-    Fresh seeds test what the first ones suggested. More heads are narrower: of all layers together they have as many
-    weights.
+    Fresh seeds test what the first ones suggested. Without a word for their width more heads are narrower: of all
+    layers together they have as many weights.
     """
 
     way: Way
@@ -67,9 +71,11 @@ class Arm(NamedTuple):
     times: int = 1
     fresh: bool = False
     n_heads: int = N_HEADS
+    width: str = ""  # "narrow" or "wide"; "": of all heads of a layer together as wide as the stream
 
     def __str__(self) -> str:
-        heads = f" of {self.n_heads} heads" if self.n_heads != N_HEADS else ""
+        sort = f"{self.width} heads" if self.width else "heads"
+        heads = f" of {self.n_heads} {sort}" if self.width or self.n_heads != N_HEADS else ""
         longer = f", {IN_WORDS[self.times]} times as long" if self.times > 1 else ""
         return f"{self.way.name}, {self.n_layers} layers{heads}{longer}{', fresh seeds' if self.fresh else ''}"
 
@@ -107,11 +113,15 @@ FEW_HEADS, MANY_HEADS = (Arm(MIXTURE, 2, MUCH_LONGER, n_heads=n_heads) for n_hea
 FEW_HEADS_THREE = Arm(MIXTURE, 3, MUCH_LONGER, n_heads=2)
 """Three layers of fewer heads: whether depth makes up for them."""
 BY_HEADS = (FEW_HEADS, MANY_HEADS, FEW_HEADS_THREE)
+BY_WIDTH = FOUR_NARROW, FOUR_WIDE, EIGHT_NARROW, EIGHT_WIDE = tuple(
+    Arm(MIXTURE, 2, MUCH_LONGER, n_heads=n_heads, width=width) for n_heads in (4, 8) for width in ("narrow", "wide")
+)
+"""Two layers of four and of eight heads, each with narrow and with wide ones: which of the two is it?"""
 TAKEN_APART = (LONG_TWO, FRESH_TWO, MANY_HEADS)
 """Arms of which single heads are removed."""
 BY_HOPS = (STEPWISE_THREE, KEPT_THREE)
 KEPT_BY_DEPTH = (KEPT_TWO, KEPT_THREE, ADDING)
-ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW, *LONG, FRESH_TWO, *BY_HEADS)))
+ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW, *LONG, FRESH_TWO, *BY_HEADS, *BY_WIDTH)))
 MORE_SEEDED = (ALONE, *BY_DEPTH, FORWARD, ADDING)
 """Arms that have more seeds: what the main claims compare."""
 
@@ -146,6 +156,7 @@ class Params(BaseModel):
     more_long_seeds: Annotated[Seeds, Field(description="more init seeds of three layers, as long; may be empty")]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds of two layers, as long, that test what those suggest")]
     head_seeds: Annotated[SomeSeeds, Field(description="init seeds of layers of 2 and of 8 heads, as long")]
+    width_seeds: Annotated[Seeds, Field(description="init seeds of two layers, as long, of heads of each width")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
@@ -179,6 +190,8 @@ def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
         return params.fresh_seeds
     if arm in BY_HEADS:
         return params.head_seeds
+    if arm in BY_WIDTH:
+        return params.width_seeds
     first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds
     return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in MORE_SEEDED else ()))))
 
@@ -206,14 +219,15 @@ def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
         task_params=task.params,
         model=ModelConfig(
             d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=arm.n_layers, n_heads=arm.n_heads,
-            d_model=params.d_model, d_mlp=0, norm="layer", positions="none", mlp="none", tied=False, bias="none",
+            d_model=params.d_model, d_head=params.d_model // SHARES[arm.width] if arm.width else 0, d_mlp=0,
+            norm="layer", positions="none", mlp="none", tied=False, bias="none",
         ),
         optimizer=Optimizer(name="adam", lr=LEARNING_RATE, betas=BETAS),
         batch_size=params.batch_size,
         stages=tuple(Stage((split,), lasts, fresh) for split, lasts in stages),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
-        checkpoint_epochs=tuple(range(0, epochs + 1, arm.times)),
+        checkpoint_epochs=tuple(range(0, epochs + 1, SELDOM * arm.times if arm in BY_WIDTH else arm.times)),
         engine=params.engine,
     )  # fmt: skip
 
@@ -227,7 +241,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         return chains.instruments(_theirs(params), arm)
     scored, patched = Counts(n_rows=params.n_rows), Exchanges(n_pairs=min(params.n_pairs, params.n_rows))
     found = [Instrument(name="measurements", version=1, measures=hop_scores, settings=scored)]
-    if arm not in map(str, BY_HEADS):
+    if arm not in map(str, (*BY_HEADS, *BY_WIDTH)):
         found.append(Instrument(name="exchanges", version=1, measures=exchanges, when="last", settings=patched))
     if arm in map(str, TAKEN_APART):
         found.append(Instrument(name="removals", version=1, measures=removals, when="last", settings=scored))

@@ -20,6 +20,16 @@ def final_accuracy(arm: Arm, hops: int) -> OfMetric:
     return at_end("accuracy", str(arm), variable=f"hops_{hops}")
 
 
+def mean_accuracy(hops: int, *arms: Arm) -> OfArms:
+    """Values of a reading: the mean over arms of accuracy at a number of hops at the end, of seeds that all have."""
+
+    @of_arms(*map(str, arms))
+    def values(results: Results) -> pd.Series:
+        return pd.concat([final_accuracy(arm, hops)(results) for arm in arms], axis=1, join="inner").mean(axis=1)
+
+    return values
+
+
 def best_accuracy(arm: Arm, hops: int) -> OfMetric:
     """Values of a reading: the best accuracy at a number of hops at any checkpoint."""
     return ever("accuracy", str(arm), variable=f"hops_{hops}")

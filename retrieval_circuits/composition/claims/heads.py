@@ -1,12 +1,21 @@
-"""Claims on heads: whether two layers of more heads, with as many weights, make more hops, and how."""
+"""Claims on heads: whether two layers of more heads make more hops, and how; whether more or narrower ones."""
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.units import POINTS, at_least, at_most
 from retrieval_circuits.composition.claims.longer import SO_LONG, learn
-from retrieval_circuits.composition.claims.shared import IS_ANSWERED, NUMBER_OF_HOPS, final_score
-from retrieval_circuits.composition.design import FEW_HEADS, FEW_HEADS_THREE, MANY_HEADS
-from retrieval_circuits.composition.readings import most_hops, shared_out, where_answered
+from retrieval_circuits.composition.claims.shared import IS_ANSWERED, NUMBER_OF_HOPS, QUERIES, final_score
+from retrieval_circuits.composition.design import (
+    EIGHT_NARROW,
+    EIGHT_WIDE,
+    FEW_HEADS,
+    FEW_HEADS_THREE,
+    FOUR_NARROW,
+    FOUR_WIDE,
+    HOPS,
+    MANY_HEADS,
+)
+from retrieval_circuits.composition.readings import mean_accuracy, most_hops, shared_out, where_answered
 
 
 def _shared_out(words: str, kind: str) -> Reading:
@@ -59,3 +68,64 @@ HEADS = (
     ),
     learn("KF35", FEW_HEADS_THREE, 4),
 )  # fmt: skip
+
+ONE_IN_TWENTY = at_least(0.05, "one query in twenty")
+TWO_HOPS_FOUR_WIDE = Control(reading=final_score(FOUR_WIDE, 2, "two hops"), bound=IS_ANSWERED)
+MORE_HEADS = Reading(
+    "queries of four hops right with eight heads, less those with four heads as wide,",
+    QUERIES,
+    Less(mean_accuracy(HOPS, EIGHT_NARROW, EIGHT_WIDE), mean_accuracy(HOPS, FOUR_NARROW, FOUR_WIDE)),
+)
+WIDTHS = (
+    Claim(
+        id="KF36",
+        says=Says(
+            holds=f"Of networks of two layers, {SO_LONG}, those with eight narrow heads get more queries of four hops "
+            "right than those with four heads twice as wide, which have as many weights, on average.",
+            fails=f"Of networks of two layers, {SO_LONG}, those with eight narrow heads hardly get more queries of "
+            "four hops right than those with four heads twice as wide, on average.",
+            whether="whether two layers of eight narrow heads get more queries of four hops right than two of four "
+            "heads twice as wide",
+        ),
+        reading=Reading(
+            "queries of four hops right with eight narrow heads, less those with four wide ones,",
+            QUERIES,
+            Less(mean_accuracy(HOPS, EIGHT_NARROW), mean_accuracy(HOPS, FOUR_WIDE)),
+        ),
+        bound=ONE_IN_TWENTY,
+        controls=(TWO_HOPS_FOUR_WIDE,),
+    ),
+    Claim(
+        id="KF37",
+        says=Says(
+            holds=f"Two layers, {SO_LONG}, get more queries of four hops right with eight heads than with four heads "
+            "of the same width, on average.",
+            fails=f"Two layers, {SO_LONG}, hardly get more queries of four hops right with eight heads than with four "
+            "heads of the same width, on average.",
+            whether="whether two layers get more queries of four hops right with eight heads than with four heads of "
+            "the same width",
+        ),
+        reading=MORE_HEADS,
+        bound=ONE_IN_TWENTY,
+        controls=(TWO_HOPS_FOUR_WIDE,),
+    ),
+    Claim(
+        id="KF38",
+        says=Says(
+            holds=f"Two layers, {SO_LONG}, do not get more queries of four hops right with heads twice as wide, as "
+            "many in number, by one in ten or more, on average.",
+            fails=f"Two layers, {SO_LONG}, get more queries of four hops right with heads twice as wide, as many in "
+            "number, by one in ten or more, on average.",
+            whether="whether heads twice as wide, as many in number, get two layers more queries of four hops right, "
+            "by one in ten or more",
+        ),
+        reading=Reading(
+            "queries of four hops right with wide heads, less those with as many narrow ones,",
+            QUERIES,
+            Less(mean_accuracy(HOPS, FOUR_WIDE, EIGHT_WIDE), mean_accuracy(HOPS, FOUR_NARROW, EIGHT_NARROW)),
+        ),
+        bound=at_most(0.1, "one query in ten"),
+        # Where nothing helps, width does not help either: a number of heads that does shows that something could.
+        controls=(Control(reading=MORE_HEADS, bound=ONE_IN_TWENTY),),
+    ),
+)
