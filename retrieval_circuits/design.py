@@ -31,3 +31,5 @@ FALSE_ALARMS = ("story_control", ("SC5", "SC6"))
 
 BAND = "95 % t interval of the mean over seeds"
 """What captions call the interval that is drawn."""
+SHARES = "95 % Clopper-Pearson interval of the share over seeds"
+"""The same of shares of runs."""

@@ -259,7 +259,7 @@ class Evidence:
         if not parts:
             raise next(iter(silent.values()))
         view, set_of = joined(parts, silent), getattr(self.study, "data_set_of", None)
-        return view if set_of is None or view.set_of else on_data_sets(view, set_of)
+        return view if set_of is None or "data_set" in view.table else on_data_sets(view, set_of)
 
     def material(self, found: Sequence[Results]) -> tuple[Material, ...]:
         """What the study's explorers are made from, for each of the results of ``gather``; the same for all of them."""

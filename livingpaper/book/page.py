@@ -94,7 +94,7 @@ class Page:
         for name in hide:
             if name not in rows:
                 raise ChapterError(unknown("column", name, rows))
-        rows = rows.drop(columns=list(hide))
+        rows = rows.drop(columns=list(hide)).drop(columns="data_set", errors="ignore")
         if "origin" in rows and rows["origin"].nunique() == 1:  # says something only beside another
             rows = rows.drop(columns="origin")
         rows = rows.rename(columns={"init_seed": "seed"})

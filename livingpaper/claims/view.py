@@ -16,7 +16,8 @@ class View:
 
     Attributes:
         table: tidy rows; one column per thing drawn. Rows that come from a training run carry ``init_seed``
-            (and ``arm`` when there are several), from which the number of seeds is counted.
+            (and ``arm`` when there are several), from which the number of seeds is counted, and ``data_set`` where
+            several data sets were drawn (see ``on_data_sets``).
         unit: unit of the drawn value, in words ("accuracy", "logit", "attention mass").
         split: which rows the value was measured on ("test", "test and ood", ...).
         band: what a band or error bar is, in words; "" when none is drawn.
@@ -25,8 +26,6 @@ class View:
         levels: what theory or a source says of the value, by a name; a line each. For pictures of points along an axis,
             as ``bars.seeds``, and for ``curves.training``; others refuse a view that has some.
         arms: arms all of whose runs are behind the table, where a row stands for several of them.
-        set_of: init seed -> its data set, where several were drawn: means and intervals are then over data sets, as
-            those of claims are; made by ``on_data_sets``.
         turns: panel -> times from which training asks for something else; an upright line each. For
             ``curves.training``; a panel without such a time is left out.
 
@@ -42,7 +41,6 @@ class View:
     note: str = ""
     levels: Mapping[str, float] = field(default_factory=dict)
     arms: tuple[str, ...] = ()
-    set_of: Callable[[int], int] | None = None
     turns: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -65,19 +63,25 @@ class View:
         return tuple(sorted(int(seed) for seed in self.table["init_seed"].dropna().unique()))
 
     @property
-    def n_sets(self) -> int:
-        """Number of distinct data sets behind them; one where the view does not say that there are several."""
-        return 1 if self.set_of is None else len({self.set_of(seed) for seed in self.seeds})
-
-    @property
     def n_seeds(self) -> int:
         """Number of distinct init seeds in the table (0 when no row comes from a training run)."""
         return len(self.seeds)
 
 
-def on_data_sets(view: View, set_of: Callable[[int], int]) -> View:
-    """The same view of networks that were trained on several data sets, which then are what was drawn."""
-    return replace(view, set_of=set_of)
+def on_data_sets(view: View, set_of: Callable[[int], int], arms: Sequence[str] = ()) -> View:
+    """The same view of networks on several data sets, over which means and intervals are then, as those of claims are.
+
+    Args:
+        view: rows with ``init_seed``; a view without is returned as it is.
+        set_of: init seed -> its data set.
+        arms: those whose networks have such data sets; () for all. Any others count by seeds.
+    """
+    if "init_seed" not in view.table:
+        return view
+    sets = view.table["init_seed"].map(lambda seed: set_of(int(seed)), na_action="ignore").astype("Int64")
+    if arms:
+        sets = sets.where(view.table["arm"].astype(str).isin(arms))
+    return replace(view, table=view.table.assign(data_set=sets))
 
 
 def in_order(table: pd.DataFrame, column: str, order: Iterable[object]) -> pd.DataFrame:

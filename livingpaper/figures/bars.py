@@ -1,7 +1,5 @@
 """Pictures that compare: subsets of heads, components, groups of runs, hypotheses, verdicts."""
 
-from dataclasses import replace
-
 import altair as alt
 import pandas as pd
 
@@ -14,7 +12,6 @@ from livingpaper.figures.rows import ColumnsError, both_origins, order_of, over_
 WHO = {"source": "the source", "ours": "ours"}
 """Whose a number is -> what it is called."""
 DIAMONDS = "the source (points: ours)"
-ON_TOUCH = "95 % t interval, said of a touched segment"
 SHARE_SLACK = 0.02
 """How far the shares of one bar may be from 1 before it is called no set of shares."""
 
@@ -31,7 +28,7 @@ def seeds(view: View, width: int) -> alt.TopLevelMixin:
     ``there`` (false where a value is only known to be at least, or at most, as large: an open mark, and no mean of its
     group and series), ``origin``.
     """
-    rows = rows_of(view, ["group", "init_seed", "value"], ["series", "there"])
+    rows = rows_of(view, ["group", "init_seed", "value"], ["series", "there", "data_set"])
     return dots(Dots(rows, "group", view, width))
 
 
@@ -42,7 +39,7 @@ def pairs(view: View, width: int) -> alt.TopLevelMixin:
     Columns: ``group`` (the quantity; drawn in the order given), ``who`` ("source" or "ours"), ``init_seed`` (missing
     for the source's), ``value``; optional ``there`` (as in ``seeds``), ``origin`` of ours.
     """
-    rows = rows_of(view, ["group", "who", "init_seed", "value"], ["there"])
+    rows = rows_of(view, ["group", "who", "init_seed", "value"], ["there", "data_set"])
     strange = sorted(set(rows["who"].astype(str)) - set(WHO))
     ours, theirs = (rows[rows["who"] == who].drop(columns="who") for who in ("ours", "source"))
     if strange or ours.empty:
@@ -69,7 +66,7 @@ def attribution(view: View, width: int) -> alt.TopLevelMixin:
 
     Columns: ``component`` (in the order of the network), ``init_seed``, ``value``; optional ``series``, ``origin``.
     """
-    rows = rows_of(view, ["component", "init_seed", "value"], ["series"])
+    rows = rows_of(view, ["component", "init_seed", "value"], ["series", "data_set"])
     return dots(Dots(rows, "component", view, width, zero=True))
 
 
@@ -80,7 +77,7 @@ def subsets(view: View, width: int) -> alt.TopLevelMixin:
     Columns: ``kept`` (names of the kept heads with spaces between; "" for none), ``init_seed``, ``value``; optional
     ``how`` (the ablation; colour and marker), ``origin``.
     """
-    rows = rows_of(view, ["kept", "init_seed", "value"], ["how"]).rename(columns={"how": "series"})
+    rows = rows_of(view, ["kept", "init_seed", "value"], ["how", "data_set"]).rename(columns={"how": "series"})
     heads = sorted({head for kept in rows["kept"].unique() for head in _names(kept)})
     order = list(rows.groupby("kept", sort=False)["value"].mean().sort_values(ascending=False, kind="stable").index)
     cells = pd.DataFrame([{"kept": kept, "head": head, "is": head in _names(kept)} for kept in order for head in heads])
@@ -114,11 +111,11 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
     "other"), ``init_seed``, ``value`` (share in [0, 1]; the shares of one site, test and seed add up to 1); optional
     ``test`` (which interchange; one plot each), ``origin``.
     """
-    rows = rows_of(view, ["site", "hypothesis", "init_seed", "value"], ["test"])
+    rows = rows_of(view, ["site", "hypothesis", "init_seed", "value"], ["test", "data_set"])
     rows["test"] = rows["test"] if "test" in rows else ""
     _require_shares(rows)
     hypotheses, sites, tests = (order_of(rows, name) for name in ("hypothesis", "site", "test"))
-    means = over_seeds(rows, ["test", "site", "hypothesis"], replace(view, band=ON_TOUCH))
+    means = over_seeds(rows, ["test", "site", "hypothesis"], intervals=True)
     means["place"] = means["hypothesis"].map({name: place for place, name in enumerate(hypotheses)})
     means["runs"] = style.origin_labels(rows, means["origin"])
     wide = width >= style.WIDE

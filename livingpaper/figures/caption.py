@@ -60,15 +60,20 @@ def few_seeds(n: int) -> str:
 def _band(view: View) -> str:
     """What the intervals are; of seeds that share data sets, over which of both."""
     band = view.band.rstrip(".")
-    return band if view.n_sets <= 1 else band.replace("over seeds", "over data sets (over seeds that all share one)")
+    several = _n_sets(view.table) > 1
+    return band.replace("over seeds", "over data sets (over seeds that all share one)") if several else band
 
 
 def _are_enough(view: View, origin: str) -> bool:
     """Whether there is an interval for all the seeds of an origin, "" where there is but one."""
     rows = view.table[view.table["origin"].map(ORIGIN_LABELS) == origin] if origin else view.table
-    seeds = rows["init_seed"].dropna().unique()
-    n_sets = 1 if view.set_of is None else len({view.set_of(int(seed)) for seed in seeds})
-    return n_sets >= MIN_SETS if n_sets > 1 else len(seeds) >= MIN_SEEDS
+    n_sets = _n_sets(rows)
+    return n_sets >= MIN_SETS if n_sets > 1 else rows["init_seed"].nunique() >= MIN_SEEDS
+
+
+def _n_sets(table: pd.DataFrame) -> int:
+    """Number of distinct data sets behind some rows; one where the rows do not say that there are several."""
+    return table["data_set"].nunique() if "data_set" in table else 1
 
 
 def _seeds_by_origin(view: View) -> list[tuple[int, str]]:

@@ -26,11 +26,11 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     are lines in all of them, its ``turns`` upright ones. Click a series in the legend to see it alone.
     """
     time = next((name for name in TIME if name in view.table), "step")
-    rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel", "unit", "chance", "axis"])
+    rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel", "unit", "chance", "axis", "data_set"])
     panelled = "panel" in rows
     if not panelled:
         rows["panel"] = ""
-    means = over_seeds(rows, ["panel", "series", time], view)
+    means = over_seeds(rows, ["panel", "series", time], intervals=bool(view.band))
     order, panels = order_of(rows, "series"), order_of(rows, "panel")
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
     size = {"width": (width - 78 * columns) // columns, "height": 250 if len(panels) == 1 else 160}
@@ -78,9 +78,9 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
     it alone.
     """
     time = next((name for name in TIME if name in view.table), "step")
-    rows = rows_of(view, ["panel", "series", time, "init_seed", "value"], ["unit", "chance"])
+    rows = rows_of(view, ["panel", "series", time, "init_seed", "value"], ["unit", "chance", "data_set"])
     drawn = ["series", time, "init_seed", "value", "origin"]
-    means = over_seeds(rows, ["panel", "series", time], view)
+    means = over_seeds(rows, ["panel", "series", time], intervals=bool(view.band))
     columns = 1 if width < style.WIDE or rows["panel"].nunique() == 1 else 2
     size = {"width": (width - 80 * columns) // columns, "height": 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")

@@ -32,7 +32,8 @@ class Dots:
 
     Attributes:
         rows: ``by``, ``init_seed``, ``value``, ``origin`` and, where points come in kinds, ``series``; where some
-            values are only known to be at least, or at most, as large, ``there``, false for those.
+            values are only known to be at least, or at most, as large, ``there``, false for those; where several
+            data sets were drawn, ``data_set``.
         by: the column whose values are the rows of the plot.
         view: for unit and chance level.
         width: room for it, in pixels.
@@ -78,7 +79,8 @@ def dots(plot: Dots) -> alt.LayerChart:
     rows["series"] = rows["series"].astype(str) if series else ""
     rows["there"] = rows["there"].astype(bool) if "there" in rows else True
     order = list(plot.order) or order_of(rows, plot.by)
-    means = over_seeds(rows, [plot.by, "series"], plot.view)
+    means = over_seeds(rows, [plot.by, "series"], intervals=bool(plot.view.band))
+    rows = rows.drop(columns="data_set", errors="ignore")  # no mark tells it
     lane = [plot.by, "series", "origin"]
     whole = rows.groupby(lane, observed=True, as_index=False)["there"].all()
     means = means.merge(whole, on=lane).query("there").drop(columns="there")

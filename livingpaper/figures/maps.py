@@ -75,10 +75,10 @@ def edges(view: View, width: int) -> alt.TopLevelMixin:
     ``origin``. A cell shows the mean over seeds; pointing at it shows the smallest and largest seed. With both origins
     the published runs' maps come first.
     """
-    rows = rows_of(view, ["sender", "receiver", "counterfactual", "init_seed", "value"])
+    rows = rows_of(view, ["sender", "receiver", "counterfactual", "init_seed", "value"], ["data_set"])
     by = ["counterfactual", "sender", "receiver"]
     reach = rows.groupby([*by, "origin"], sort=False)["value"].agg(smallest="min", largest="max").reset_index()
-    cells = over_seeds(rows, by, view).merge(reach, on=[*by, "origin"]).drop(columns=["low", "high"])
+    cells = over_seeds(rows, by, intervals=False).merge(reach, on=[*by, "origin"]).drop(columns=["low", "high"])
     cells["runs"] = style.origin_labels(rows, cells["origin"])
     domain = _domain(cells["mean"]) if cells["mean"].min() < 0 else [0.0, max(1.0, float(cells["mean"].max()))]
     color = alt.Color(

@@ -4,11 +4,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from circuitcore.emergence.seeds import share_interval
 from livingpaper.claims.view import View
 from livingpaper.figures import style
 from livingpaper.figures.row_labels import row_labels, tallest
-from livingpaper.figures.rows import MIN_SEEDS, ColumnsError, order_of, rows_of
+from livingpaper.figures.rows import ColumnsError, order_of, rows_of, share_over_seeds
 
 BAR = 18  # pixels for one point with its interval
 YOURS = " (yours)"
@@ -16,14 +15,15 @@ YOURS = " (yours)"
 
 @style.responsive
 def rates(view: View, width: int) -> alt.TopLevelMixin:
-    """In which share of runs something happened: points, bars over Wilson intervals, counts in words; a plot a panel.
+    """In which share of runs something happened: points, bars over intervals, counts in words; a plot a panel.
 
-    Fewer than ``MIN_SEEDS`` runs have no bar. The reader's rows stand under the published ones of their group.
+    Intervals are Clopper and Pearson's, of seeds or of data sets, as those of claims; too few have no bar.
+    The reader's rows stand under the published ones of their group.
 
     Columns: ``panel``, ``group`` and ``series`` (drawn in the order given), ``init_seed``, ``value`` (1 where it
-    happened in this run, else 0); optional ``arm``, which may differ within a group, ``origin``.
+    happened in this run, else 0); optional ``arm``, which may differ within a group, ``data_set``, ``origin``.
     """
-    rows = _counted(rows_of(view, ["panel", "group", "series", "init_seed", "value"], ["arm"]))
+    rows = _counted(rows_of(view, ["panel", "group", "series", "init_seed", "value"], ["arm", "data_set"]))
     groups, kinds = _side_by_side(order_of(rows, "group")), order_of(rows, "series")
     label_room = 190 if width >= style.WIDE else 112
     room = width - label_room - 68
@@ -51,22 +51,20 @@ def _counted(rows: pd.DataFrame) -> pd.DataFrame:
         raise ColumnsError("value must be 1 where it happened in a run, and 0 where it did not")
     yours = (rows["origin"] == "rerun") & (rows["origin"].nunique() > 1)
     rows["group"] = rows["group"].astype(str) + np.where(yours, YOURS, "")
-    found = rows.groupby(["panel", "group", "series"], sort=False)["value"].agg(["sum", "size"]).reset_index()
-    intervals = [share_interval(int(k), int(n)) for k, n in zip(found["sum"], found["size"], strict=True)]
-    bounds = {
-        end: [getattr(interval, end if interval.n >= MIN_SEEDS else "mean") for interval in intervals]
-        for end in ("low", "mean", "high")
-    }
-    counted = [f"{interval.mean * interval.n:.0f} of {interval.n}" for interval in intervals]
-    words = [
-        f"{low:.1%} to {high:.1%}" if low < high else "none of so few"
-        for low, high in zip(bounds["low"], bounds["high"], strict=True)
-    ]
-    return (
-        found.assign(**bounds, counted=counted, interval=words)
-        .drop(columns=["sum", "size"])
-        .rename(columns={"mean": "value"})
+    by = ["panel", "group", "series"]
+    return pd.DataFrame(
+        [{**dict(zip(by, key, strict=True)), **_share(part)} for key, part in rows.groupby(by, sort=False)]
     )
+
+
+def _share(runs: pd.DataFrame) -> dict[str, float | str]:
+    """What is drawn of the runs of a row: a seed's count with the share of them in which it happened."""
+    found, enough = share_over_seeds(runs)
+    low, high = (found.low, found.high) if enough else (found.mean, found.mean)
+    return {
+        "value": found.mean, "low": low, "high": high, "counted": f"{runs['value'].sum():.0f} of {len(runs)}",
+        "interval": f"{low:.1%} to {high:.1%}" if enough else "none of so few",
+    }  # fmt: skip
 
 
 def _side_by_side(groups: list[str]) -> list[str]:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from circuitcore.emergence.seeds import mean_interval
+from circuitcore.emergence.seeds import Interval, mean_interval
+from circuitcore.emergence.shares import counted, counted_in_groups
 from circuitcore.ground.spelling import close_match
 from livingpaper.claims.rules import OnAverage
 from livingpaper.claims.view import View
@@ -81,15 +82,16 @@ def both_origins(rows: pd.DataFrame) -> bool:
     return rows["origin"].nunique() > 1
 
 
-def over_seeds(rows: pd.DataFrame, by: list[str], view: View) -> pd.DataFrame:
+def over_seeds(rows: pd.DataFrame, by: list[str], *, intervals: bool) -> pd.DataFrame:
     """Mean of ``value`` over seeds for each group, with its interval where there are enough: as a claim would have it.
 
-    Where the view says that seeds share data sets, and a group has several, it is the mean over data sets.
+    Where the rows say that seeds share data sets, and a group has several, it is the mean over data sets.
 
     Args:
-        rows: has ``value``, ``init_seed``, ``origin`` and the grouping columns; one value per seed and group.
+        rows: has ``value``, ``init_seed``, ``origin`` and the grouping columns; one value per seed and group. Optional:
+            ``data_set``, missing where a seed shares none.
         by: grouping columns; ``origin`` is added.
-        view: says whether there are intervals, and which seeds share a data set.
+        intervals: whether there are any.
 
     Returns:
         ``by``, ``origin``, ``mean``, ``low``, ``high``, ``n`` (seeds). ``low`` and ``high`` are a 95 % Student t
@@ -108,18 +110,35 @@ def over_seeds(rows: pd.DataFrame, by: list[str], view: View) -> pd.DataFrame:
     group = rows.groupby(by, sort=False, dropna=False).ngroup().to_numpy()
     keys = rows.loc[~pd.Series(group, rows.index).duplicated(), by].itertuples(index=False, name=None)
     found = []
-    for key, (values, sets) in zip(keys, _split(group, rows["value"].astype(float), _sets(rows, view)), strict=True):
+    for key, (values, sets) in zip(keys, _split(group, rows["value"].astype(float), _sets(rows)), strict=True):
         draws, least = _draws(values, sets)
-        low, high = _bounds(draws) if view.band and len(draws) >= least else (float("nan"), float("nan"))
+        low, high = _bounds(draws) if intervals and len(draws) >= least else (float("nan"), float("nan"))
         found.append((*key, draws.mean(), low, high, len(values)))
     return rounded(pd.DataFrame(found, columns=[*by, "mean", "low", "high", "n"]))
 
 
-def _sets(rows: pd.DataFrame, view: View) -> pd.Series:
+def share_over_seeds(rows: pd.DataFrame) -> tuple[Interval, bool]:
+    """The share of runs in which something happened, as a claim would have it, and whether its interval is drawn.
+
+    A seed counts with the share of its runs; where the rows say that seeds share data sets, these are what was drawn.
+
+    Args:
+        rows: ``init_seed``, ``value`` (1 or 0), optional ``data_set``.
+
+    Returns:
+        The share with its 95 % Clopper-Pearson interval; True from ``MIN_SEEDS`` seeds, or ``MIN_SETS`` data sets, on.
+    """
+    values = rows.groupby("init_seed", sort=False)["value"].mean()
+    sets = _sets(rows).groupby(rows["init_seed"], sort=False).first()
+    if sets.isna().any() or sets.nunique() < 2:
+        return counted(values).interval(), len(values) >= MIN_SEEDS
+    groups = [part for _, part in values.groupby(sets)]
+    return counted_in_groups(groups).interval(), len(groups) >= MIN_SETS
+
+
+def _sets(rows: pd.DataFrame) -> pd.Series:
     """The data set of each row's seed; NaN where seeds share none, and where no seed is told."""
-    if view.set_of is None:
-        return pd.Series(np.nan, rows.index)
-    return rows["init_seed"].map(lambda seed: view.set_of(int(seed)), na_action="ignore").astype(float)
+    return rows["data_set"].astype(float) if "data_set" in rows else pd.Series(np.nan, rows.index)
 
 
 def _split(group: np.ndarray, *columns: pd.Series) -> list[tuple[np.ndarray, ...]]:

@@ -7,9 +7,9 @@ import pandas as pd
 from circuitcore.tasks import make_task
 from livingpaper.claims.results import Results, with_epochs
 from livingpaper.claims.units import POINTS
-from livingpaper.claims.view import View, in_order
+from livingpaper.claims.view import View, in_order, on_data_sets
 from livingpaper.figures.circuit import percent
-from retrieval_circuits.design import BAND
+from retrieval_circuits.design import BAND, SHARES
 from retrieval_circuits.story_control.design import (
     ARMS,
     CANNOT,
@@ -22,6 +22,7 @@ from retrieval_circuits.story_control.design import (
     REPEATS,
     SHUFFLED,
     STORY,
+    data_set_of,
 )
 from retrieval_circuits.story_control.published import PUBLISHED, PUBLISHED_TEXT
 from retrieval_circuits.story_control.readings import (
@@ -91,7 +92,9 @@ def by_heart(results: Results) -> View:
     rows = results.at_final("accuracy", SHUFFLED, split=list(PAIRS))
     table = rows.assign(group=rows["split"].astype(str).map(PAIRS))[["group", "arm", "init_seed", "value"]]
     chance = 1 / len(make_task("textual_kv", {}).answers)
-    return View(table, "accuracy", "prompts trained on", BAND, chance, "Chance: any of the values.")
+    return on_data_sets(
+        View(table, "accuracy", "prompts trained on", BAND, chance, "Chance: any of the values."), data_set_of
+    )
 
 
 def by_heart_numbers(view: View) -> dict[str, str]:
@@ -165,7 +168,8 @@ def highest(results: Results) -> View:
         f"Born at {THRESHOLDS[MOTIFS[0]]:g} (behaviour) or {THRESHOLDS[PATCH]:g}, where the worst base prompt reaches "
         f"{GATE:g} at the same checkpoint."
     )
-    return View(table[["group", "series", "arm", "init_seed", "value"]], "highest share", SWEPT, BAND, note=note)
+    view = View(table[["group", "series", "arm", "init_seed", "value"]], "highest share", SWEPT, BAND, note=note)
+    return on_data_sets(view, data_set_of, [*REPEATS])
 
 
 def where(results: Results) -> View:
@@ -182,10 +186,9 @@ def where(results: Results) -> View:
             rows = holds.astype(int).rename("value").reset_index()
             found.append(rows.assign(group=place, panel=f"planted {SHORT[arm]}", arm=arm, series="networks"))
     note = "A network looks there where one of the last layer's two heads does in more than half of the rows"
-    return View(
-        pd.concat(found, ignore_index=True), "share of networks", "test rows with their whole context",
-        "95 % Wilson interval", note=note,
-    )  # fmt: skip
+    table = pd.concat(found, ignore_index=True)
+    view = View(table, "share of networks", "test rows with their whole context", SHARES, note=note)
+    return on_data_sets(view, data_set_of)
 
 
 def _last_layers_best(results: Results, metric: str, arm: str) -> pd.Series:
@@ -204,11 +207,11 @@ def rates(results: Results) -> View:
     table = in_order(in_order(table, "group", [*CANNOT, *HAS.values()]), "panel", [WHOLE, ANY])
     note = (
         f"Untrained networks have seeds of their own, from {FRESH} on, so that none is the start of a trained one. "
-        "Only planted repeats and phrases leave anything to find. These intervals take each run for a draw of its own; "
-        f"those on the cards take {', '.join(COULD_FAIL)} together, and networks that share rows, and are wider."
+        f"Only planted repeats and phrases leave anything to find. Cards take {', '.join(COULD_FAIL)} together."
     )
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
-    return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
+    view = View(table[columns], "share of runs reported", "held-out prompts", SHARES, note=note)
+    return on_data_sets(view, data_set_of, [arm for arm in ARMS if arm != STORY])
 
 
 def alarm_numbers(rates: View, motifs: View) -> dict[str, str]:

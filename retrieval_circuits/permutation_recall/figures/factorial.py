@@ -5,11 +5,13 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from circuitcore.emergence.seeds import mean_interval, share_interval
+from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, in_order
-from retrieval_circuits.design import BAND
-from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Cell, Width
+from livingpaper.claims.rules import OnAverage
+from livingpaper.claims.view import View, in_order, on_data_sets
+from livingpaper.figures.rows import share_over_seeds
+from retrieval_circuits.design import BAND, SHARES
+from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Cell, Width, split_of
 from retrieval_circuits.permutation_recall.readings.models import BORN
 from retrieval_circuits.permutation_recall.readings.sizes import (
     cells_of,
@@ -40,7 +42,8 @@ def success(results: Results) -> View:
     table = in_order(table, "series", DATA.values())
     table = in_order(table, "group", dict.fromkeys(_size(cell) for cell in sorted(cells.values())))
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
-    return View(table[columns], "share of networks", PROBES, "95 % Wilson interval", note=_trained_for(results))
+    view = View(table[columns], "share of networks", PROBES, SHARES, note=_trained_for(results))
+    return on_data_sets(view, split_of)
 
 
 def survival(results: Results) -> View:
@@ -120,20 +123,21 @@ def effects(results: Results) -> View:
             found.append(rows)
     table = pd.concat(found, ignore_index=True)
     note = "0: no effect. Never counts as the end of training: a lower bound where some networks never recall."
-    return View(
+    view = View(
         table[["group", "init_seed", "value"]], "doublings of the time to recall saved", PROBES,
         BAND, None, f"{note}{_width_over_heads(table)}",
     )  # fmt: skip
+    return on_data_sets(view, split_of)
 
 
 def _width_over_heads(table: pd.DataFrame) -> str:
-    """By how much width saves more than a second head, as a sentence; nothing where one seed has no spread."""
+    """By how much width saves more than a second head, as a sentence; nothing where few splits have no spread."""
     by_seed = table.pivot(index="init_seed", columns="group", values="value")
-    more = (by_seed[WIDER] - by_seed[MORE_HEADS]).dropna()
-    if len(more) < 2:
+    of_splits = (by_seed[WIDER] - by_seed[MORE_HEADS]).dropna().groupby(split_of).mean()
+    if len(of_splits) < OnAverage.least_sets:
         return ""
-    found = mean_interval(more)
-    return f" Width less a second head: {more.mean():.2f} [{found.low:.2f}, {found.high:.2f}]"
+    found = mean_interval(of_splits)
+    return f" Width less a second head: {found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def cells(results: Results) -> View:
@@ -143,14 +147,15 @@ def cells(results: Results) -> View:
     sure = results.at_final("elimination").astype({"arm": str})
     for cell in present(results, (*CELLS, *CROSSED)):
         came = times.loc[times["arm"] == str(cell), "by"].dropna()
-        score = final.loc[final["arm"] == str(cell), "value"]
-        born = int((score > BORN).sum())
-        rate = share_interval(born, len(score))
+        ends = final.loc[final["arm"] == str(cell), ["init_seed", "value"]]
+        born = ends.assign(value=ends["value"] > BORN, data_set=ends["init_seed"].map(split_of))
+        rate, _ = share_over_seeds(born)
+        n_born = int(born["value"].sum())
         rows.append({
             "size": ", ".join(part.replace(" ", "\u00a0") for part in _size(cell).split(", ")),
             "data": DATA[cell.data].removeprefix("trained "),
-            "networks that recall at the end": f"{born} of {len(score)} [{rate.low:.2f}, {rate.high:.2f}]",
-            "mean recall": f"{score.mean():.3f}",
+            "networks that recall at the end": f"{n_born} of {len(born)} [{rate.low:.2f}, {rate.high:.2f}]",
+            "mean recall": f"{ends['value'].mean():.3f}",
             "first recall, epoch (networks)": "-" if came.empty else f"{came.median():.0f} ({len(came)})",
             "mean elimination": f"{sure.loc[sure['arm'] == str(cell), 'value'].mean():.3f}",
         })  # fmt: skip

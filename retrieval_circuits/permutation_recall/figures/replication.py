@@ -84,9 +84,10 @@ def loss(results: Results) -> View:
     table = table[table["epoch"] >= FIRST_DRAWN]
     table = in_order(table, "series", ["ours", "source", *LEVELS[REPEATED]])
     note = f"Epochs from {FIRST_DRAWN} on. The source stopped after 20 and 50. Straight lines are computed, not fitted."
-    return View(
+    view = View(
         table[["panel", "series", "epoch", "init_seed", "value"]], "loss, nats a position", "train", BAND, note=note
     )
+    return on_data_sets(view, split_of)
 
 
 def steps(results: Results) -> View:
@@ -146,10 +147,11 @@ def splits(results: Results) -> View:
             found.append(long.assign(series=called, arm=arm))
     table = in_order(pd.concat(found, ignore_index=True), "group", UNSURE)
     ceilings = ", ".join(f"{CEILINGS[step]:.2f}" for step in UNSURE)
-    return View(
+    view = View(
         table[["group", "series", "arm", "init_seed", "value"]], "accuracy", "held-out permutations", BAND,
         note=f"Ceilings: {ceilings}. Where nothing is held out, rows of all permutations.",
     )  # fmt: skip
+    return on_data_sets(view, split_of, [ONE])
 
 
 def leaning(results: Results) -> View:
@@ -160,10 +162,11 @@ def leaning(results: Results) -> View:
         found.append(rows.assign(panel=panel, series=rows["variable"].astype(str), arm=arm))
     table = pd.concat(found, ignore_index=True)
     table = in_order(table[table["epoch"] > 0], "series", UNSURE)
-    return View(
+    view = View(
         table[["panel", "series", "epoch", "arm", "init_seed", "value"]], "weight of the training set",
         "rows of all permutations", BAND, note="0: all permutations alike; 1: only those trained on are possible.",
     )  # fmt: skip
+    return on_data_sets(view, split_of)
 
 
 def skills(results: Results) -> View:
@@ -217,12 +220,13 @@ def probes(results: Results) -> View:
             rows = results.at_final("recall_all", arm, variable=list(slots))
             found.append(rows.assign(group=rows["variable"].astype(str).map(slots), series=series, arm=arm))
     table = in_order(pd.concat(found, ignore_index=True), "group", slots.values())
-    return View(
+    view = View(
         table[["group", "series", "arm", "init_seed", "value"]], "share answered with the y shown",
         "all 11,520 probes of held-out permutations", BAND, AMONG_SHOWN,
         f"{GUESS}. Source: one probe a task; later 200 a slot: {_ablated(ANY_SOURCE)} (any) and "
         f"{_ablated(ONLY_FIRST)} (x1).",
     )  # fmt: skip
+    return on_data_sets(view, split_of, [ONE, TWO])
 
 
 def _ablated(arm: str) -> str:

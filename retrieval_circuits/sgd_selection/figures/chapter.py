@@ -9,7 +9,7 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.units import STEPS
 from livingpaper.claims.view import View
 from livingpaper.figures.rows import MIN_SEEDS
-from retrieval_circuits.design import BAND
+from retrieval_circuits.design import BAND, SHARES
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_selection.design import (
     ACT,
@@ -42,8 +42,7 @@ from retrieval_circuits.sgd_selection.readings import (
 )
 
 ROWS = "test rows"
-COUNTED = "95 % Wilson intervals"
-OVER_ORDERS = BAND.replace("seeds", "orders")
+COUNTED, OVER_ORDERS = (band.replace("seeds", "orders") for band in (SHARES, BAND))
 OF_ORDERS = "All are forks of one network; a fork's seed is that of the order of its data"
 ADDED = range(17, 25)
 """The orders that were added last."""

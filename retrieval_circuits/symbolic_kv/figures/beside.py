@@ -3,9 +3,9 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, beside
+from livingpaper.claims.view import View, beside, on_data_sets
 from retrieval_circuits.design import BAND
-from retrieval_circuits.symbolic_kv.design import TORCH, TRAINED
+from retrieval_circuits.symbolic_kv.design import TORCH, TRAINED, data_set_of
 from retrieval_circuits.symbolic_kv.figures.words import SPLITS
 from retrieval_circuits.symbolic_kv.published import PUBLISHED
 from retrieval_circuits.symbolic_kv.readings import (
@@ -37,8 +37,8 @@ def engines(results: Results) -> View:
         called = {"series": series[arm], "arm": arm}
         parts += [values.reset_index().assign(group=name, **called) for name, values in read.items()]
     table = pd.concat(parts, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
-    # Torch's networks share one data set, which a seed alone does not tell: each of either counts by itself.
-    return View(table, "share of prompts", "test prompts", BAND, set_of=int)
+    # Torch's networks share one data set.
+    return on_data_sets(View(table, "share of prompts", "test prompts", BAND), data_set_of, [TRAINED])
 
 
 def leakage(results: Results) -> View:

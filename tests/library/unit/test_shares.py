@@ -185,7 +185,7 @@ def test_two_runs_of_a_seed_cover_as_well_however_they_are_correlated(correlatio
 
 @pytest.mark.slow
 def test_wilson_intervals_are_right_on_average_and_not_at_every_share(capsys):
-    """Why verdicts use Clopper and Pearson's, and figures may use Wilson's."""
+    """Why verdicts and their figures use Clopper and Pearson's, and tables of counts may use Wilson's."""
     said = []
     for n in (5, 8, 10, 20, 40):
         intervals = [share_interval(k, n) for k in range(n + 1)]

@@ -7,15 +7,15 @@ import pytest
 from judged import judged
 from pydantic import BaseModel
 
-from circuitcore.emergence.seeds import share_interval
-from circuitcore.emergence.shares import Counted
+from circuitcore.emergence.shares import Counted, counted, counted_in_groups
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.claims.claim import Says
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import RUNS, at_most
 from livingpaper.claims.verdict import to_json
-from livingpaper.claims.view import View
+from livingpaper.claims.view import View, on_data_sets
+from livingpaper.figures.caption import facts
 from livingpaper.figures.rates import rates
 from livingpaper.figures.rows import ColumnsError
 from livingpaper.figures.style import specification
@@ -150,11 +150,34 @@ def drawn(chart):
 def test_rates_are_counted_over_runs():
     found = {row["group"]: row for row in drawn(rates(view({"story": [0] * 25, "planted": [1] * 24 + [0]})))}
     for group, k in {"story": 0, "planted": 24}.items():
-        interval = share_interval(k, 25)
+        interval = counted([1] * k + [0] * (25 - k)).interval()
         assert found[group]["counted"] == f"{k} of 25"
         assert [found[group][name] for name in ("low", "value", "high")] == pytest.approx(
             [interval.low, interval.mean, interval.high]
         )
+
+
+def test_rates_of_seeds_that_share_data_sets_have_the_interval_of_a_claim():
+    """Six networks share one data set, four have one each; of the story, which all share, networks are counted."""
+    values, sets = [1, 1, 1, 1, 0, 0, 0, 1, 0, 0], [0] * 6 + [1, 2, 3, 4]
+    rows = pd.concat([view({name: values}, arm=name).table for name in ("story", "planted")])
+    shown = on_data_sets(View(rows, "share", "test", band="interval over seeds"), lambda seed: sets[seed], ["planted"])
+    found = {row["group"]: row for row in drawn(rates(shown))}
+    alone = counted(values).interval()
+    together = counted_in_groups([values[:6], *([value] for value in values[6:])]).interval()
+    for group, wanted in {"story": alone, "planted": together}.items():
+        assert [found[group][end] for end in ("low", "value", "high")] == pytest.approx(
+            [wanted.low, wanted.mean, wanted.high]
+        )
+    assert found["planted"]["high"] - found["planted"]["low"] > found["story"]["high"] - found["story"]["low"]
+    assert "Intervals: interval over data sets (over seeds that all share one)." in facts(shown)
+
+
+def test_a_seed_of_several_runs_counts_once():
+    rows = pd.concat([view({"story": [1, 0, 0, 0, 1]}, arm=arm).table for arm in ("a", "b")])
+    (row,) = drawn(rates(View(rows, "share", "test")))
+    wanted = counted([1, 0, 0, 0, 1]).interval()
+    assert row["counted"] == "4 of 10" and (row["low"], row["high"]) == pytest.approx((wanted.low, wanted.high))
 
 
 def test_the_readers_runs_have_rows_of_their_own():

@@ -326,7 +326,7 @@ def test_two_prompts_in_one_attention_map_are_refused():
 @pytest.mark.parametrize(("n", "band", "drawn"), [(5, BAND, True), (4, BAND, False), (1, BAND, False), (9, "", False)])
 def test_an_interval_is_drawn_only_from_five_seeds_and_only_if_the_caption_names_it(n, band, drawn):
     rows = table("group init_seed", ["a", "b"], range(n))
-    found = over_seeds(rows_of(view_of(rows), ["group", "init_seed", "value"]), ["group"], view_of(rows, band=band))
+    found = over_seeds(rows_of(view_of(rows), ["group", "init_seed", "value"]), ["group"], intervals=bool(band))
     assert found["n"].tolist() == [n, n]
     assert found["low"].notna().all() == found["high"].notna().all() == drawn
     for name, part in rows.groupby("group"):
@@ -341,7 +341,7 @@ def test_an_interval_is_drawn_only_from_five_seeds_and_only_if_the_caption_names
 def test_where_seeds_share_data_sets_a_picture_has_the_mean_and_interval_of_a_claim(sets, drawn):
     rows = table("group init_seed", ["a"], range(8))
     view = on_data_sets(view_of(rows, band="interval over seeds"), lambda seed: sets[seed])
-    found = over_seeds(rows_of(view, ["group", "init_seed", "value"]), ["group"], view).iloc[0]
+    found = over_seeds(rows_of(view, ["group", "init_seed", "value"], ["data_set"]), ["group"], intervals=True).iloc[0]
     values = rows.set_index("init_seed")["value"]
     index = pd.MultiIndex.from_arrays([sets, values.index], names=["data_set", "init_seed"])
     claimed = OnAverage().estimate(values.set_axis(index), at_least(0.5, "half"), NUMBER)
