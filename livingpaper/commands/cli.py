@@ -17,7 +17,7 @@ from livingpaper.commands.output import CUT_SHORT, drop_output, open_output
 from livingpaper.commands.places import default_folders, places, require_runs
 
 TIER = "params/NAME.TIER.yaml (default: published)"
-INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the last checkpoint."
+INTERRUPTION = "\ncircuitcore: interrupted. Nothing that was kept is lost: run the same command again."
 
 
 @ended_by_ctrl_c(INTERRUPTION)

@@ -18,7 +18,7 @@ from retrieval_circuits.composition.figures.curves import (
     turn_lengths,
     turns,
 )
-from retrieval_circuits.composition.figures.heads import by_heads, costs, numbers, shared
+from retrieval_circuits.composition.figures.heads import by_heads, by_width, costs, numbers, shared, width_numbers
 from retrieval_circuits.composition.figures.held import (
     HELD_BETWEEN,
     held,
@@ -48,7 +48,9 @@ __all__ = [
     "share_held",
     "times_asked",
     "turn_lengths",
+    "width_numbers",
 ]
 
 CHAPTER = (training, turns, shallow, arrivals, depths, longer, passing, frontier, held, held_longer, by_heads, shared)
-VIEWS = {view.__name__: view for view in (*CHAPTER, held_two, held_deep, held_gates, costs, errors, every_arm)}
+APPENDIX = (by_width, held_two, held_deep, held_gates, costs, errors, every_arm)
+VIEWS = {view.__name__: view for view in (*CHAPTER, *APPENDIX)}

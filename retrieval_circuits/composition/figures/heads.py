@@ -7,10 +7,14 @@ import pandas as pd
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import POINTS
 from livingpaper.claims.view import View, in_order
+from livingpaper.figures.circuit import percent
 from retrieval_circuits.composition.design import (
     BY_HEADS,
+    BY_WIDTH,
+    EIGHT_NARROW,
     FEW_HEADS,
     FEW_HEADS_THREE,
+    FOUR_WIDE,
     FRESH_TWO,
     HOPS,
     LONG_THREE,
@@ -58,6 +62,20 @@ def by_heads(results: Results) -> View:
     return View(pd.concat(found, ignore_index=True), ACCURACY, ROWS, BAND, chance=GUESS, note=note)
 
 
+def by_width(results: Results) -> View:
+    """Accuracy at four hops at the end, by the number of heads in a layer and how wide each is.
+
+    Where no such networks were trained, of those with as many weights alone.
+    """
+    called = {arm: arm for arm in present(results, BY_WIDTH)} or {LONG_TWO: FOUR_WIDE, MANY_HEADS: EIGHT_NARROW}
+    found = []
+    for arm, named in called.items():
+        group, series = _place(named)
+        found.append(_of(arm, final_accuracy(arm, HOPS)(results)).assign(group=group, series=series))
+    note = "Wide heads are twice as wide as narrow ones; four wide heads and eight narrow ones have as many weights."
+    return View(pd.concat(found, ignore_index=True), ACCURACY, ROWS, BAND, chance=GUESS, note=note)
+
+
 def shared(results: Results) -> View:
     """What telling queries of four hops apart by what they pass says of the head that they need.
 
@@ -92,6 +110,19 @@ def numbers(by_heads: View, shared: View) -> dict[str, str]:
         "by_answer": POINTS.words(by_kind["value"][KINDS[f"x_{HOPS}"]]),
         "one_head": f"{by_kind['one'][KINDS[f'hop_{HOPS}']]:.0%}",
     }
+
+
+def width_numbers(by_width: View) -> dict[str, str]:
+    """What sentences take from it: the mean of each of the four, as ``four_narrow``."""
+    words = {4: "four", 8: "eight"}
+    means = by_width.published.groupby(["group", "series"])["value"].mean()
+    found = {f"{words[arm.n_heads]}_{arm.width}": means.get(_place(arm)) for arm in BY_WIDTH}
+    return {name: "(not trained)" if mean is None else percent(mean) for name, mean in found.items()}
+
+
+def _place(arm: Arm) -> tuple[str, str]:
+    """Row of the figure, and series, of an arm by the width of its heads."""
+    return f"{arm.n_heads} heads a layer", f"{arm.width} heads"
 
 
 def _answering(by_heads: View, hops: int, arm: Arm) -> str:
