@@ -66,14 +66,16 @@ HIDDEN_SIZES = ((NARROW, 16), (NARROW, 32), (NARROW, 64), (16, 16))
 HIDDEN_RATES = (0.03, 0.1)
 """The source's, and three times that, which learns sooner."""
 OWN_LOADS = (2.0, 2.38, 2.59, 2.83, 3.08, 3.36)
-"""N ln N / (m d) of whole maps: steps of a twelfth about the source's fit, 2.86."""
+"""N ln N / (m d) of whole maps: steps of a twelfth about the source's line, 2.86."""
 ALONE_LOADS = (0.35, 0.5, 0.71, 1.0, 1.41)
 SHARED_LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""N / (m d) about the source's fit, 0.83, where outputs are shared."""
+"""N / (m d) about the source's line, 0.83, where outputs are shared."""
 FEW_SHARED = SHARED_OUTPUTS
 
 MANY_S, MORE_S, FEW_S = "64 subjects", "32 subjects", "8 subjects"
 SOURCE_WAY, FEW_ANSWERS, LARGE_START = "the source's", "4 answers a relation", "larger start"
+JUDGED = (SOURCE_WAY, MORE_S, MANY_S, FEW_ANSWERS)
+"""The tasks of which the claim on how long is guessed is asked."""
 SOFTMAX, ADAM, ADAM_SOFTMAX = "softmax, gradient descent", "linear, Adam", "softmax, Adam"
 FACTS = (
     Facts(name=SOURCE_WAY, steps=FULL_RECALL),

@@ -2,11 +2,13 @@
 
 import math
 
-FIT = 1.3
-"""d^2 = 1.3 N ln N: the line that the authors' code draws through 99 % recall of trained matrices, d = 8 to 256."""
-HIDDEN_FIT = 0.35
+LINE = 1.3
+"""d^2 = 1.3 N ln N: the line that the authors' code draws through 99 % recall of trained matrices, d = 8 to 256.
+
+Its constant is typed in that code, not fitted; the paper's words are of proportion alone."""
+HIDDEN_LINE = 0.35
 """m d = 0.35 N ln N: the same of maps with m hidden units, an output each, m/d = 1 to 8, d = 8 to 90."""
-SHARED_FIT, SHARED_OUTPUTS = 1.2, 32
+SHARED_LINE, SHARED_OUTPUTS = 1.2, 32
 """m d = 1.2 N: the same where inputs share 32 outputs."""
 LIMIT = 0.5
 """N ln N / d^2 of the best matrix as d grows: arXiv 2605.10795, and a conjecture of arXiv 2605.05189."""
@@ -26,8 +28,8 @@ LEVELS = {"nothing known": math.log(32), "relation known": math.log(8)}
 """Loss of the source's model of facts before and during the second stage, in nats."""
 
 PUBLISHED = {
-    "N ln N / d² up to which a trained matrix recalls": f"{1 / FIT:.2f} (d = 8 to 256)",
-    "N ln N / md up to which an MLP recalls": f"{1 / HIDDEN_FIT:.2f} (d = 8 to 90)",
+    "N ln N / d² up to which a trained matrix recalls": f"{1 / LINE:.2f} (d = 8 to 256)",
+    "N ln N / md up to which an MLP recalls": f"{1 / HIDDEN_LINE:.2f} (d = 8 to 90)",
     "loss at the start, nats": f"{LEVELS['nothing known']:.3f} (the logarithm of 32)",
     "loss where guessing is purest, nats": f"{LEVELS['relation known']:.3f} (the logarithm of 8)",
     "step at which guessing begins": "about 1,800",

@@ -131,15 +131,19 @@ def best_heads(results: Results, shape: str, part: tuple[str, str, int]) -> pd.D
     return best.reset_index().assign(chance=float(chance))
 
 
-def formed(results: Results, shape: str, part: tuple[str, str, int]) -> pd.Series:
-    """When the best head is half the way from chance to its own end, by seed; steps."""
-    return _half_way(best_heads(results, shape, part))
+HALF_WAY = 0.5
+"""The part of the way from chance to its own end at which something has formed."""
 
 
-def _half_way(rows: pd.DataFrame) -> pd.Series:
-    """When ``value`` first gets half the way from ``chance`` to its own end, by seed; steps."""
-    rows = rows.sort_values("step")
-    level = (rows.groupby("init_seed")["value"].last() + rows["chance"].iloc[0]) / 2
+def formed(results: Results, shape: str, part: tuple[str, str, int], way: float = HALF_WAY) -> pd.Series:
+    """When the best head is a part of the way from chance to its own end, by seed; steps."""
+    return _on_the_way(best_heads(results, shape, part), way)
+
+
+def _on_the_way(rows: pd.DataFrame, way: float = HALF_WAY) -> pd.Series:
+    """When ``value`` first gets a part of the way from ``chance`` to its own end, by seed; steps."""
+    rows, chance = rows.sort_values("step"), rows["chance"].iloc[0]
+    level = chance + way * (rows.groupby("init_seed")["value"].last() - chance)
     return crossing_times(rows[["init_seed", "step", "value"]], level)
 
 
@@ -152,23 +156,23 @@ def answered(results: Results, shape: str) -> pd.Series:
     return crossing_times(losses, math.log(MIDDLE.n_pairs) / 2, below=True)
 
 
-def answers_first(shape: str) -> OfArms:
+def answers_first(shape: str, way: float = HALF_WAY) -> OfArms:
     """Values of a reading: steps from when a head copies to when the earlier of both looks forms."""
 
     @of_arms(shape)
     def values(results: Results) -> pd.Series:
-        looks = pd.concat([formed(results, shape, part) for part in (MATCH, BEFORE)], axis=1).min(axis=1)
-        return looks - formed(results, shape, ANSWER)
+        looks = pd.concat([formed(results, shape, part, way) for part in (MATCH, BEFORE)], axis=1).min(axis=1)
+        return looks - formed(results, shape, ANSWER, way)
 
     return values
 
 
-def before_last(shape: str) -> OfArms:
+def before_last(shape: str, way: float = HALF_WAY) -> OfArms:
     """Values of a reading: steps from when a head looks to the value asked for to when one looks to the word before."""
 
     @of_arms(shape)
     def values(results: Results) -> pd.Series:
-        return formed(results, shape, BEFORE) - formed(results, shape, MATCH)
+        return formed(results, shape, BEFORE, way) - formed(results, shape, MATCH, way)
 
     return values
 
@@ -195,7 +199,7 @@ def told_first(arm: str, part: tuple[str, str, int]) -> OfArms:
 
     @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        return formed(results, arm, part) - _half_way(scored(results, arm, TOLD))
+        return formed(results, arm, part) - _on_the_way(scored(results, arm, TOLD))
 
     return values
 
@@ -205,7 +209,7 @@ def recalled_last(arm: str, part: tuple[str, str, int]) -> OfArms:
 
     @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        return _half_way(scored(results, arm, RECALL)) - formed(results, arm, part)
+        return _on_the_way(scored(results, arm, RECALL)) - formed(results, arm, part)
 
     return values
 

@@ -7,6 +7,10 @@ that is in no arm (0). With them the look-up appeared between steps 1,500 and 1,
 it at a third after 3,000 steps and width 48 at 2,500; on the source's, half of the reads were right before step 3,250
 and the look-up was there at step 5,250.
 
+The source's network is trained on fresh rows of our stream as well, from its own start and at its own rate, 64 rows a
+step and as many steps as ours: a pilot (seed 0) came to read before step 2,500. Another, with our start and rate, had
+not by then.
+
 Networks 11 to 20 on fresh rows were added on 2026-11-28, as ten had left six claims on them undecided. They were to be
 ten from the start, whatever they show, and every claim is asked of all twenty; no claim, bound or reading was changed.
 Two of them do not read by the end. These are trained on, for as many steps again, to see what becomes of them; no claim
@@ -80,6 +84,8 @@ OPTIMIZER = Optimizer(
 )
 SOURCE, FIXED, FRESH, FULL = "the source's stream", "ours, fixed rows", "ours, fresh rows", "the source's network"
 """The arms: small networks on three kinds of rows, and the source's own network on its stream."""
+LARGE = "the source's network on ours"
+"""That network on fresh rows of our stream."""
 TRAINED_ON = "ours, fresh rows, trained on"
 """Networks on fresh rows of ours from their end on, for as many steps again: those that do not read by then."""
 DRAWN = "the network that is drawn"
@@ -100,7 +106,7 @@ HALF = 0.5
 CUTS, BY_HALF = "cuts", "cuts_by_half"
 """Tables of looks that are cut: at a few steps and before a quarter of the reads is right; before half is; both at the
 end, too."""
-REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN), BalancedStream.reported) | dict.fromkeys(
+REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN, LARGE), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )
 """Arm -> the split on which it is reported, its attention averaged and its parts removed."""
@@ -121,6 +127,7 @@ class Params(BaseModel):
     late_seeds: Annotated[Seeds, Field(description="those of seeds whose networks train on for as long; may be empty")]
     other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
     full_seeds: Annotated[SomeSeeds, Field(description="init seeds of the source's own network; it has 7")]
+    large_seeds: Annotated[SomeSeeds, Field(description="init seeds of that network on our stream, rows always fresh")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width of the small network")]
     steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of training on our stream")]
     source_steps: Annotated[
@@ -150,6 +157,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         FIXED: tuple(_recipe(params, ours, seed) for seed in params.other_seeds),
         SOURCE: tuple(_recipe(params, source, seed) for seed in params.other_seeds),
         FULL: tuple(_full(params, source, seed) for seed in params.full_seeds),
+        LARGE: tuple(_large(params, ours, seed) for seed in params.large_seeds),
         DRAWN: (_recipe(params, ours, drawn_seed(params), fresh=True),),
     }
 
@@ -207,6 +215,17 @@ def _full(params: Params, task: Stream, seed: int) -> Recipe:
     )
 
 
+def _large(params: Params, task: Stream, seed: int) -> Recipe:
+    """The source's own network, from its start and at its rate, on fresh rows of ours, as long as small ones."""
+    trained = small_network(task, seed, params.steps, params.full_d_model, fresh=True)
+    return dataclasses.replace(
+        trained,
+        model=dataclasses.replace(trained.model, init="torch"),
+        optimizer=dataclasses.replace(OPTIMIZER, lr=FULL_RATE),
+        engine=params.engine,
+    )
+
+
 def _model(task: Stream, d_model: int) -> ModelConfig:
     """Three layers of four heads with learned positions, as the source has them: 626,048 parameters at width 128."""
     return ModelConfig(
@@ -232,7 +251,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         scores,
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
-        *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
+        *((links(params.n_rows),) if arm in (FRESH, DRAWN, LARGE) else ()),
         *((_neurons(params.n_rows), *_of_reads(params.n_rows), _families(params)) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
         *(_of_source(params) if arm == FULL else ()),

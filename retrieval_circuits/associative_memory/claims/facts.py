@@ -6,9 +6,7 @@ from livingpaper.claims.units import STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.associative_memory.design import (
     ADAM,
     ADAM_SOFTMAX,
-    FEW_ANSWERS,
-    MANY_S,
-    MORE_S,
+    JUDGED,
     SOFTMAX,
     SOURCE_WAY,
 )
@@ -57,7 +55,7 @@ FACTS = (
         reading=Reading(
             "error of the predicted time, in the worst of four tasks,",
             RELATIVE,
-            readings.worst_prediction(SOURCE_WAY, MORE_S, MANY_S, FEW_ANSWERS),
+            readings.worst_prediction(*JUDGED),
             draws=DRAWS,
         ),
         remark=ONE_DRAW,

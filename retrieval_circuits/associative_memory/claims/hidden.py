@@ -8,41 +8,43 @@ from livingpaper.claims.units import NUMBER, Unit, at_least, at_most
 from retrieval_circuits.associative_memory.claims.matrices import LOAD
 from retrieval_circuits.associative_memory.design import FEW_SHARED, HIDDEN_RATES, HIDDEN_SIZES, NARROW
 from retrieval_circuits.associative_memory.measures import OUTPUT_LAYER, WHOLE
-from retrieval_circuits.associative_memory.published import HIDDEN_FIT, SHARED_FIT
+from retrieval_circuits.associative_memory.published import HIDDEN_LINE, SHARED_LINE
 from retrieval_circuits.associative_memory.readings import hidden as readings
 
 STEP = 1.09
-"""The ratio of two loads that were tried, about the source's fit."""
+"""The ratio of two loads that were tried, about the source's line."""
 WIDEST = max(size for size in HIDDEN_SIZES if size[0] == NARROW)
 TIMES = Unit(digits=2, low=0.0)
-FIT, SHARED = 1 / HIDDEN_FIT, 1 / SHARED_FIT
+LINE, SHARED = 1 / HIDDEN_LINE, 1 / SHARED_LINE
 HELD = partial(Reading, unit=LOAD)
 
 HIDDEN = (
     Claim(
         id="AM28",
         says=Says(
-            holds="An MLP trained at the source's rate stops recalling 99 % at the load of the source's fit.",
-            fails="An MLP trained at the source's rate recalls 99 % past the load of the source's fit: up to {effect}.",
-            whether="whether an MLP stops recalling at the load of the source's fit",
+            holds="An MLP trained at the source's rate stops recalling 99 % at the load of the source's line.",
+            fails="An MLP trained at the source's rate recalls 99 % past the load of the source's line: up to "
+            "{effect}.",
+            whether="whether an MLP stops recalling at the load of the source's line",
         ),
         reading=HELD(
             "load at which 99 % recall ends, of the MLP with most units, at the source's rate,",
             values=readings.ends_at(WIDEST),
         ),
-        bound=at_most(round(FIT * STEP, 2), "the source's fit, 2.86, and one step in load"),
+        bound=at_most(round(LINE * STEP, 2), "the source's line, 2.86, and one step in load"),
         controls=(
             Control(
                 reading=HELD("the same load", values=readings.ends_at(WIDEST)),
-                bound=at_least(round(FIT / STEP, 2), "the source's fit less one step in load"),
+                bound=at_least(round(LINE / STEP, 2), "the source's line less one step in load"),
             ),
             Control(
                 reading=HELD("the same at three times the rate", values=readings.ends_at(WIDEST, rate=HIDDEN_RATES[1])),
-                bound=at_most(round(FIT * STEP, 2), "the rate must not be what ends it"),
+                bound=at_most(round(LINE * STEP, 2), "the rate must not be what ends it"),
             ),
         ),
         source="source",
-        source_verdict="Supported by a fitted line, d = 8 to 90, sixteen times our steps",
+        source_verdict="A line drawn through its results, d = 8 to 90, sixteen times our steps",
+        source_stance="by another definition",
     ),
     Claim(
         id="AM29",
@@ -60,7 +62,7 @@ HIDDEN = (
             ),
         ),
         source="source",
-        source_verdict="Supported by a fitted line",
+        source_verdict="A line drawn through its results",
     ),
     Claim(
         id="AM30",
@@ -86,7 +88,7 @@ HIDDEN = (
             ),
         ),
         source="source",
-        source_verdict=f"Supported by a fitted line: {SHARED:.2f} pairs by channels and units",
+        source_verdict=f"A line drawn through its results: {SHARED:.2f} pairs by channels and units",
     ),
     Claim(
         id="AM31",
@@ -100,7 +102,7 @@ HIDDEN = (
             TIMES,
             readings.beside_matrix(WHOLE),
         ),
-        bound=at_least(1.15, "more than a step in load, and a quarter of what the source's two fits differ by"),
+        bound=at_least(1.15, "more than a step in load, and a quarter of what the source's two lines differ by"),
         controls=(
             Control(
                 reading=Reading(

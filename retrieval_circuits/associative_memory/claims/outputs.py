@@ -29,6 +29,9 @@ OUTPUTS = (
         bound=at_least(1.6, "nearer to the number of parameters, 2, than to the width, 1, and clearly so"),
         source="source",
         source_verdict="Stated without this case: capacity is about the number of parameters",
+        source_stance="elsewhere",
+        remark="With two outputs an answer hangs on one plane, so that Cover's count forces it: it was measured to "
+        "check the count at these widths.",
     ),
     Claim(
         id="AM11",
@@ -62,6 +65,7 @@ OUTPUTS = (
         bound=at_least(0.375, "half of the published difference, 3/4"),
         source="source",
         source_verdict="Supported: exponents of a quarter against one",
+        remark="Looked at three times, with ten, twenty and a hundred seeds; corrected for three looks it stands.",
     ),
     Claim(
         id="AM13",

@@ -37,7 +37,7 @@ from retrieval_circuits.associative_memory.design import (
     ZIPF,
 )
 from retrieval_circuits.associative_memory.measures import OUTPUT_LAYER, WHOLE, Facts
-from retrieval_circuits.associative_memory.published import FIT, HIDDEN_FIT, LIMIT, SHARED_FIT, exponents
+from retrieval_circuits.associative_memory.published import HIDDEN_LINE, LIMIT, LINE, SHARED_LINE, exponents
 from retrieval_circuits.associative_memory.readings.hidden import (
     ends,
     intercepts,
@@ -59,7 +59,7 @@ from retrieval_circuits.design import BAND
 NO_PROMPTS = "stored pairs"
 PROMPTS = "prompts drawn anew"
 LOAD = "load, N ln N / d²"
-LEVELS = {"wide, by theory": LIMIT, "source's fit": 1 / FIT}
+LEVELS = {"wide, by theory": LIMIT, "source's line": 1 / LINE}
 """Of the load that the best matrix holds as it gets wide, and of the line that the source draws."""
 ENDS = (
     f"Loads tried where a matrix was trained: {TRAINED_LOADS[0]:g} to {TRAINED_LOADS[-1]:.2f}. Open: it ends at or "
@@ -163,11 +163,11 @@ def hidden(results: Results) -> View:
     columns = rows["column"].drop_duplicates()
     table = rows.groupby(["arm", "classes", "load", "panel", "row", "column"], observed=True)["accuracy"].mean()
     table = table.rename("value").reset_index().sort_values(["classes", "load"], kind="stable")
-    fits, words = {0: 1 / HIDDEN_FIT, FEW_SHARED: 1 / SHARED_FIT}, "99 % ends, by the source's fit"
+    fits, words = {0: 1 / HIDDEN_LINE, FEW_SHARED: 1 / SHARED_LINE}, "99 % ends, by the source's line"
     parts = [part.assign(line=_ends_of(part["load"], {words: fits[n]})) for n, part in table.groupby("classes")]
     table = in_order(pd.concat(parts), "column", columns)
     note = f"Mean over {rows['init_seed'].nunique()} seeds, {int(rows['steps'].max()):,} steps; d channels, m units. "
-    note += f"Lines: by the source's fits, 99 % ends at {fits[0]:.2f} and {fits[FEW_SHARED]:.2f}"
+    note += f"Lines: by the source's lines, 99 % ends at {fits[0]:.2f} and {fits[FEW_SHARED]:.2f}"
     return View(table[["arm", "panel", "row", "column", "value", "line"]], "share of pairs", NO_PROMPTS, note=note)
 
 

@@ -188,15 +188,20 @@ def slopes(rows: pd.DataFrame, column: str) -> pd.Series:
 def guessing(results: Results) -> pd.DataFrame:
     """How long each way of learning guesses among the relation's answers: ``way``, ``init_seed``, and in steps:
 
-    ``guesses``, how long it is within ``NEAR`` nats of a uniform guess among them; ``known``, when the loss falls below
-    ``KNOWN`` for good (the end of training where it does not); and ``share``, the former by the latter.
+    ``begins``, when it first is within ``NEAR`` nats of a uniform guess among them, and ``guesses``, how long it is;
+    ``known``, when the loss falls below ``KNOWN`` for good (the end of training where it does not); and ``share``, the
+    length by that time.
     """
     rows = results.rows(RECALL).sort_values("step")
     by = [rows["way"], rows["init_seed"]]
     every = rows.groupby(by, observed=True)["step"].agg(lambda steps: steps.iloc[1] - steps.iloc[0])
-    near = (rows["from_guess"] < NEAR).groupby(by, observed=True).sum() * every
+    guesses = rows["from_guess"] < NEAR
+    near, begins = (
+        guesses.groupby(by, observed=True).sum() * every,
+        rows["step"].where(guesses).groupby(by, observed=True).min(),
+    )
     known = rows["step"].where(rows["loss"] >= KNOWN).groupby(by, observed=True).max() + every
-    table = pd.DataFrame({"guesses": near, "known": known})
+    table = pd.DataFrame({"begins": begins, "guesses": near, "known": known})
     return table.assign(share=table["guesses"] / table["known"]).reset_index()
 
 
@@ -215,6 +220,11 @@ def predicted_guess(way: str) -> float:
     """Steps that a way of learning should guess for: the subjects' time less the relations'."""
     facts = next(one for one in FACTS if one.name == way)
     return facts.predicted["subject"] - facts.predicted["relation"]
+
+
+def predicted_begin(way: str) -> float:
+    """Steps after which a way of learning should begin to guess: the relations' time."""
+    return next(one for one in FACTS if one.name == way).predicted["relation"]
 
 
 def worst_prediction(*ways: str) -> OfArms:

@@ -21,9 +21,9 @@ LAYERS = (
     Claim(
         id="BC1",
         says=Says(
-            holds="Counting tokens predicts how often one layer is right.",
-            fails="Counting tokens does not predict how often one layer is right.",
-            whether="whether counting tokens predicts how often one layer is right",
+            holds="Counting tokens says how often one layer is right, within six points, on average.",
+            fails="Counting tokens does not say how often one layer is right, within six points, on average.",
+            whether="whether counting tokens says within six points how often one layer is right",
         ),
         reading=Reading("distance of one layer's accuracy from the closed form", APART, readings.off_plateau()),
         bound=at_most(0.06, "counts are not independent, which alone moved simulated rules by 3 to 5 points"),

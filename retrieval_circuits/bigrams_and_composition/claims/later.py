@@ -14,9 +14,9 @@ ON_LETTERS = (
     Claim(
         id="BC19",
         says=Says(
-            holds="On the letters of this book, too, counting predicts how often one layer is right.",
-            fails="On the letters of this book counting does not predict how often one layer is right.",
-            whether="whether counting predicts how often one layer is right on the letters of this book",
+            holds="On the letters of this book, too, counting says how often one layer is right, within six points.",
+            fails="On the letters of this book counting does not say how often one layer is right, within six points.",
+            whether="whether counting says within six points how often one layer is right on the letters of this book",
         ),
         reading=Reading(
             "distance of one layer's accuracy from the closed form, on letters", APART, readings.off_plateau(LETTERS)
@@ -70,9 +70,9 @@ GENERIC = (
     Claim(
         id="BC22",
         says=Says(
-            holds="Where everything is trained, W_O2 forms first, too.",
-            fails="Where everything is trained, W_O2 does not form first.",
-            whether="whether W_O2 forms first where everything is trained",
+            holds="Where everything is trained, W_O2 forms first, too, on average.",
+            fails="Where everything is trained, W_O2 does not form first, on average.",
+            whether="whether W_O2 forms first, on average, where everything is trained",
         ),
         reading=Reading(
             "time from the forming of W_O2 to that of the earlier matrix of keys, everything trained,",

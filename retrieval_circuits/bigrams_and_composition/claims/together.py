@@ -12,9 +12,10 @@ CLAIMS = (
     Claim(
         id="BC26",
         says=Says(
-            holds="Noise alone predicts what the first step stores in W_O2, by rows and channels.",
-            fails="Noise alone does not predict what the first step stores in W_O2.",
-            whether="whether noise alone predicts what the first step stores in W_O2",
+            holds="Noise alone predicts what the first step stores in W_O2, on average over rows and channels.",
+            fails="Noise alone does not predict what the first step stores in W_O2, on average over rows and channels.",
+            whether="whether noise alone predicts what the first step stores in W_O2, on average over rows and "
+            "channels",
         ),
         reading=Reading(
             "distance of the share that W_O2 recalls from the closed form, the mean over the map,",

@@ -7,7 +7,21 @@ from retrieval_circuits.bigrams_and_composition.figures.chapter import (
     published_mean,
     steps_in_words,
 )
+from retrieval_circuits.bigrams_and_composition.figures.words import (
+    WORD_VIEWS,
+    context_in_words,
+    counting_in_words,
+    off_noise_in_words,
+)
 
-__all__ = ["VIEWS", "on_the_map", "published_mean", "steps_in_words"]
+__all__ = [
+    "VIEWS",
+    "context_in_words",
+    "counting_in_words",
+    "off_noise_in_words",
+    "on_the_map",
+    "published_mean",
+    "steps_in_words",
+]
 
-VIEWS = CHAPTER_VIEWS | APPENDIX_VIEWS
+VIEWS = CHAPTER_VIEWS | APPENDIX_VIEWS | WORD_VIEWS

@@ -243,8 +243,8 @@ WHEN_TIED = Asked(
 )
 ONE_MEASUREMENT = at_least(FOLLOWED_EVERY, "one measurement: fifty steps")
 COPYING_FIRST = Asked(
-    "Copying forms before either look {on}.",
-    "Copying does not form before both looks {on}.",
+    "Copying forms before either look {on}, on average.",
+    "Copying does not form before both looks {on}, on average.",
     "whether copying forms before either look {on}",
     "time from copying to the earlier of the looks to the value and to the word before, {on},",
     readings.answers_first,

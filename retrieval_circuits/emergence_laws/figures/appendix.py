@@ -10,7 +10,9 @@ from retrieval_circuits.emergence_laws.design import (
     CHANNELS,
     CONTEXT,
     HEADS,
+    PAIRS,
     REPEATED,
+    SEQUENCE,
     SHAPES,
     TIED,
     TIMES,
@@ -20,7 +22,7 @@ from retrieval_circuits.emergence_laws.design import (
 )
 from retrieval_circuits.emergence_laws.figures.chapter import ROWS, SERIES, WAIT
 from retrieval_circuits.emergence_laws.published import PUBLISHED
-from retrieval_circuits.emergence_laws.readings import exponent
+from retrieval_circuits.emergence_laws.readings import answers_first, before_last, exponent
 
 IN_WORDS = {
     "n_pairs": "N = {}", BATCH: "{} rows a batch", WIDTH: "width {}", HEADS: "heads: {}",
@@ -79,9 +81,39 @@ def numbers(results: Results) -> View:
     return beside(published, {named[asked]: powers for asked, powers in _powers(results).items()})
 
 
+LEVELS = (0.25, 0.5, 0.75, 0.9)
+"""Parts of the way from chance to its own end at which something might be said to have formed."""
+ORDERS = {"copying before either look": answers_first, "one look back after the other": before_last}
+
+
+def order_by_level(results: Results) -> View:
+    """Steps between what forms, by the part of its way at which it is said to have: the chapter says half."""
+    found = [
+        reading(shape, level)(results).rename("value").reset_index().assign(
+            group=f"{words}: {level:.0%}", series=SERIES[shape], arm=shape
+        )
+        for words, reading in ORDERS.items() for level in LEVELS for shape in SHAPES
+    ]  # fmt: skip
+    table = pd.concat(found, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
+    note = "Percent: of the way from chance to its own end. Above 0: in the order that the row says"
+    return View(table, "training steps", ROWS, BAND, note=note)
+
+
+def order_in_words(by_level: View) -> dict[str, str]:
+    """What the text says of it, at three quarters of the way on pairs and on sequences: means in steps."""
+    rows = by_level.published
+    means = rows.groupby(["group", "series"])["value"].mean()
+    (copying, back), later = ORDERS, f"{LEVELS[2]:.0%}"
+    return {
+        "laws_copying_later_pairs": f"{-means[f'{copying}: {later}', SERIES[PAIRS]]:,.0f}",
+        "laws_copying_later_sequence": f"{means[f'{copying}: {later}', SERIES[SEQUENCE]]:,.0f}",
+        "laws_back_later_sequence": f"{means[f'{back}: {later}', SERIES[SEQUENCE]]:,.0f}",
+    }
+
+
 def _powers(results: Results) -> dict[tuple[str, str], pd.Series]:
     asked = [(shape, axis) for axis in POWERS for shape in SHAPES if axis in axes_of(shape)]
     return {(shape, axis): exponent(shape, axis)(results) for shape, axis in asked}
 
 
-APPENDIX_VIEWS = {view.__name__: view for view in (every_setting, seed_powers, numbers)}
+APPENDIX_VIEWS = {view.__name__: view for view in (every_setting, seed_powers, numbers, order_by_level)}

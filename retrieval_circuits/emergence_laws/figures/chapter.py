@@ -261,7 +261,8 @@ def settings_in_words(params: Params) -> dict[str, str]:
     words = {"n_queries": asked.n_queries, "n_layers": asked.n_layers, "pool": asked.pool, "cap": asked.cap,
              "n_heads": MIDDLE.heads, "width": MIDDLE.width, "n_pairs": MIDDLE.n_pairs, "batch": MIDDLE.batch,
              "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap, "at_most": TELLINGS[-1],
-             "followed_every": FOLLOWED_EVERY, "bigrams_every": BIGRAMS.every}  # fmt: skip
+             "followed_every": FOLLOWED_EVERY, "bigrams_every": BIGRAMS.every,
+             "told_every": RECALLED_EVERY}  # fmt: skip
     return {f"laws_{name}": f"{value:,}" for name, value in words.items()}
 
 

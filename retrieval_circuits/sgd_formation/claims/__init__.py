@@ -2,9 +2,10 @@
 
 from retrieval_circuits.sgd_formation.claims.families import FAMILIES
 from retrieval_circuits.sgd_formation.claims.known import KNOWN
+from retrieval_circuits.sgd_formation.claims.large import AT_ITS_SIZE
 from retrieval_circuits.sgd_formation.claims.neurons import NEURONS
 from retrieval_circuits.sgd_formation.claims.reach import REACH
 from retrieval_circuits.sgd_formation.claims.small_networks import BENCHMARK, LOOKING, ORDER, PARTS
 from retrieval_circuits.sgd_formation.claims.source_network import SOURCE_NETWORK
 
-CLAIMS = (*BENCHMARK, *LOOKING, *REACH, *KNOWN, *ORDER, *PARTS, *NEURONS, *SOURCE_NETWORK, *FAMILIES)
+CLAIMS = (*BENCHMARK, *LOOKING, *REACH, *KNOWN, *ORDER, *PARTS, *NEURONS, *SOURCE_NETWORK, *FAMILIES, *AT_ITS_SIZE)

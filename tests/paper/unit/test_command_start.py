@@ -130,7 +130,7 @@ CLI = "livingpaper.commands.cli"
     ("imported", "module", "words", "line"),
     [
         *(
-            (name, CLI, ("sweep", "symbolic_kv", "--runs", "{tmp}"), "circuitcore: interrupted. Nothing that was kept is lost")
+            (name, CLI, ("sweep", "symbolic_kv", "--runs", "{tmp}"), "circuitcore: interrupted. Nothing that was")
             for name in ("livingpaper.book.studies", "pydantic", "torch", "torch.autograd", "pandas")
         ),
         ("torch", CLI, ("rerun", "symbolic_kv", "--seeds", "1"), "circuitcore: interrupted."),
