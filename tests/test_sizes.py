@@ -43,3 +43,9 @@ def test_two_folders_that_differ_are_told_apart(tmp_path):
     (tmp_path / CONTENTS_NAME).write_text(Contents({}).to_json())
     with pytest.raises(AssertionError, match="lists of contents differ"):
         compare(PUBLISHED, tmp_path)
+
+
+def test_a_folder_holds_what_it_holds_by_that_script():
+    """Of a study whose stage has no networks, and tables of experiments alone."""
+    lines = compare(PUBLISHED, PUBLISHED, "bigrams_and_composition")
+    assert len(lines) == 3 and "0 runs, " in lines[1] and "verdicts as recorded, 1 explorers" in lines[2]

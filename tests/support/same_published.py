@@ -1,6 +1,6 @@
 """Whether two folders of published runs hold the same: every listed value, table, verdict and explorer.
 
-``python tests/support/same_published.py OLD NEW``, as after the runs were packed::
+``python tests/support/same_published.py OLD NEW [STUDY ...]``, as after the runs were packed::
 
     git archive COMMIT published | tar -x -C /tmp/before
     python tests/support/same_published.py /tmp/before/published published
@@ -17,17 +17,20 @@ from circuitcore.ground.contents import Contents
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 
-TABLES = ("measurements", "history", "snapshots", "features")
 
+def compare(old: Path, new: Path, *names: str) -> list[str]:
+    """A line for each thing that was compared and is the same; AssertionError for the first that is not.
 
-def compare(old: Path, new: Path) -> list[str]:
-    """A line for each thing that was compared and is the same; AssertionError for the first that is not."""
+    Args:
+        old: a folder of published runs.
+        new: another.
+        names: of studies; none for all.
+    """
     before, after = Contents.of(old), Contents.of(new)
     assert before.hashes == after.hashes and before.root == after.root, "the lists of contents differ"
     lines = [f"{len(after.hashes):,} listed values, root {after.root}"]
-    for name in studies.names():
-        if "published" in studies.tiers(name):
-            lines += [f"{name}: {line}" for line in _compared(*(_evidence(name, folder) for folder in (old, new)))]
+    for name in names or [name for name in studies.names() if "published" in studies.tiers(name)]:
+        lines += [f"{name}: {line}" for line in _compared(*(_evidence(name, folder) for folder in (old, new)))]
     return lines
 
 
@@ -46,8 +49,11 @@ def _compared(old: Evidence, new: Evidence) -> list[str]:
         assert first.recipe_json == second.recipe_json and first.steps == second.steps, recipe.run_id
         assert first.all_steps == second.all_steps and first.tables.keys() == second.tables.keys(), recipe.run_id
     (before,), (after,) = old.gather(None), new.gather(None)
-    compared = [(getattr(before, table), getattr(after, table)) for table in TABLES]
-    compared += [(before.tables[name], after.tables[name]) for name in before.experiments]
+    assert before.tables.keys() == after.tables.keys(), "instruments differ"
+    compared = [
+        (before.history, after.history),
+        *((table, after.tables[name]) for name, table in before.tables.items()),
+    ]
     for first, second in compared:
         pd.testing.assert_frame_equal(first, second, check_exact=True)
     n_rows = sum(len(second) for _, second in compared)
@@ -56,19 +62,19 @@ def _compared(old: Evidence, new: Evidence) -> list[str]:
         assert verdict == old.judged(claim, before) == new.recorded[claim.id], claim.id
     n_pages = sum(_same_explorer(old, new, before, after, maker) for maker in old.study.EXPLORERS.values())
     return [
-        f"{len(runs)} runs, {n_rows:,} rows equal to the bit",
+        f"{len(runs)} runs, {len(compared)} tables, {n_rows:,} rows equal to the bit",
         f"{len(old.study.CLAIMS)} verdicts as recorded, {n_pages} explorers with the same weights",
     ]
 
 
 def _same_explorer(old, new, before, after, maker) -> int:
-    """1 if what the page gets is the same."""
+    """1 if what the page gets is the same; a stage of tables alone shows no networks."""
     first, second = maker(old.material([before])), maker(new.material([after]))
     assert first.payload() == second.payload(), first.name
-    for one, other in zip(first.shown, second.shown, strict=True):
+    for one, other in zip(getattr(first, "shown", ()), getattr(second, "shown", ()), strict=True):
         assert one.weights_text == other.weights_text, f"{first.name}, {one.run.run_id}"
     return 1
 
 
 if __name__ == "__main__":
-    print("\n".join(compare(*map(Path, sys.argv[1:3]))))
+    print("\n".join(compare(*map(Path, sys.argv[1:3]), *sys.argv[3:])))

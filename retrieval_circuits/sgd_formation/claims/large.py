@@ -9,7 +9,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, worst_of
 from livingpaper.claims.units import at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR, MORE_OFTEN_THAN_NOT
-from retrieval_circuits.sgd_formation.claims.small_networks import GAP, SCORE, when
+from retrieval_circuits.sgd_formation.claims.small_networks import SCORE, when
 from retrieval_circuits.sgd_formation.design import LARGE
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, JOINS
 from retrieval_circuits.sgd_formation.readings import networks as readings
@@ -54,8 +54,8 @@ AT_ITS_SIZE = (
     Claim(
         id="SF49",
         says=Says(
-            holds="By the tests of small networks the source's network, too, joins values to keys in its first layer on "
-            "our stream, and copies the value asked for in its second.",
+            holds="By the tests of small networks the source's network, too, joins values to keys in its first layer "
+            "on our stream, and copies the value asked for in its second.",
             fails="By the tests of small networks the source's network does not both join values to keys in its first "
             "layer on our stream and copy the value asked for in its second.",
             whether="whether the source's network joins in its first layer on our stream, and copies in its second",
