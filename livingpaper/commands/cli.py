@@ -13,6 +13,7 @@ from circuitcore.ground.environment import Folders
 from circuitcore.ground.errors import EXPECTED, UserError
 from circuitcore.ground.interruption import ended_by_ctrl_c
 from livingpaper.commands import argument_types, language_models
+from livingpaper.commands.missing import what_to_install
 from livingpaper.commands.output import CUT_SHORT, drop_output, open_output
 from livingpaper.commands.places import default_folders, places, require_runs
 
@@ -33,12 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         drop_output()
         return CUT_SHORT
+    except ModuleNotFoundError as error:
+        print(f"circuitcore: {what_to_install(error)}", file=sys.stderr)
     except EXPECTED as error:
         print(f"circuitcore: {error}", file=sys.stderr)
-        return 1
     except OSError as error:
         print(f"circuitcore: {_unusable(error)}", file=sys.stderr)
-        return 1
+    return 1
 
 
 def _unusable(error: OSError) -> str:
