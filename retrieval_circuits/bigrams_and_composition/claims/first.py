@@ -150,6 +150,8 @@ THREE_STEPS = (
             readings.best_other_order,
         ),
         bound=at_most(0.25, "half of what the order of the theorem must reach"),
+        remark="Four of the five other orders begin with a matrix of keys, which has no gradient then, and the printed "
+        "one never steps W_K2: one order alone was open.",
     ),
     Claim(
         id="BC10",
@@ -239,6 +241,7 @@ NOISE = (
         ),
         source="source",
         source_verdict="Supported in figures, and on a language model",
+        remark="Its control could hardly have failed: without W_O2 nothing copies.",
     ),
     Claim(
         id="BC15",

@@ -22,6 +22,7 @@ ON_LETTERS = (
             "distance of one layer's accuracy from the closed form, on letters", APART, readings.off_plateau(LETTERS)
         ),
         bound=at_most(0.06, "that of generated sources: counts are not independent"),
+        remark="One text, one prediction: ten seeds test it once.",
         controls=(
             Control(
                 reading=Reading(

@@ -12,8 +12,11 @@ from retrieval_circuits.permutation_recall.readings import parts, sizes
 from retrieval_circuits.permutation_recall.readings.models import LEARNT
 
 
+ONE_SPLIT = "All of these networks have the source's split: the interval is over starts, of one draw of it."
+
+
 def _later_places(arm: str, words: str) -> Reading:
-    """These networks all have the source's split, as those of the scan do."""
+    """These networks all have the source's split."""
     return Reading(words, PROBES, partial(parts.later_sources, arm=arm), arms=(arm,))
 
 
@@ -44,6 +47,7 @@ LATER = (
         ),
         source="source",
         source_verdict="Measured later: 0 of 600 probes of one network",
+        remark=ONE_SPLIT,
     ),
     Claim(
         id="PR23",
@@ -69,6 +73,7 @@ LATER = (
         ),
         source="source",
         source_verdict="Measured later: 93.4 % with, 3.0 % without, one network",
+        remark=ONE_SPLIT,
     ),
     Claim(
         id="PR24",
