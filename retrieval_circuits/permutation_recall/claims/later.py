@@ -11,7 +11,6 @@ from retrieval_circuits.permutation_recall.design import ANY_SOURCE, ONLY_FIRST,
 from retrieval_circuits.permutation_recall.readings import parts, sizes
 from retrieval_circuits.permutation_recall.readings.models import LEARNT
 
-
 ONE_SPLIT = "All of these networks have the source's split: the interval is over starts, of one draw of it."
 
 

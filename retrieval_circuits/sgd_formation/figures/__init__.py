@@ -5,6 +5,7 @@ from retrieval_circuits.sgd_formation.figures import (
     families,
     hypotheses,
     known,
+    large,
     late,
     neurons,
     shortcut,
@@ -14,6 +15,6 @@ from retrieval_circuits.sgd_formation.figures import (
 
 VIEWS = {
     name: view
-    for part in (streams, chapter, known, late, neurons, hypotheses, shortcut, source_network, families)
+    for part in (streams, chapter, known, late, neurons, hypotheses, shortcut, source_network, large, families)
     for name, view in part.VIEWS.items()
 }

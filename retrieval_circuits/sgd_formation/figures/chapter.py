@@ -11,6 +11,7 @@ from retrieval_circuits.sgd_formation.design import (
     FIXED,
     FRESH,
     FULL,
+    LARGE,
     REPORTED,
     SOURCE,
 )
@@ -39,7 +40,7 @@ SHARE = "share of reads"
 def learning(results: Results) -> View:
     """How reading gets better, and how often the answer stays when another key is asked for, arm by arm."""
     found, guesses = [], guesses_of(results)
-    for arm in (*TRAINED, FULL):
+    for arm in (*TRAINED, FULL, LARGE):
         if arm in results.arms:
             curves = {
                 "answered right": results.curve("accuracy", arm, split=REPORTED[arm], variable=""),

@@ -14,6 +14,7 @@ from retrieval_circuits.sgd_formation.design import (
     FIXED_STEPS,
     FRESH,
     FULL,
+    LARGE,
     OUR_RULES,
     SOURCE,
     SOURCE_RULES,
@@ -87,7 +88,8 @@ def guesses_of(results: Results) -> dict[str, float]:
         for stream, experiment, split in ((SOURCE, SOURCE_RULES, "test_iid"), ("ours", OUR_RULES, "test"))
         if experiment in results.arms
     }
-    return {arm: of.get(SOURCE if arm in (SOURCE, FULL) else "ours", math.nan) for arm in (SOURCE, FIXED, FRESH, FULL)}
+    arms = (SOURCE, FIXED, FRESH, FULL, LARGE)
+    return {arm: of.get(SOURCE if arm in (SOURCE, FULL) else "ours", math.nan) for arm in arms}
 
 
 def example(results: Results) -> View:
