@@ -171,7 +171,8 @@ def test_turns_have_parts_of_the_steps_and_a_mixture_has_all():
     arms = STUDY.recipes(PUBLISHED)
     for arm in ARMS:
         (recipe, *_), wanted = arms[str(arm)], arm.way.in_turn
-        assert recipe.n_steps == PUBLISHED.steps * arm.times and len(recipe.checkpoint_epochs) == 73
+        seldom = design.SELDOM if arm in design.BY_WIDTH else 1
+        assert recipe.n_steps == PUBLISHED.steps * arm.times and len(recipe.checkpoint_epochs) == 72 // seldom + 1
         assert [12 * stage.epochs // (72 * arm.times) for stage in recipe.stages] == list(arm.way.parts or [12])
         task = recipe.make_task()
         assert task.mixed == (arm.way.mixed or tuple(sorted(wanted)))
@@ -207,6 +208,21 @@ def test_layers_of_fewer_and_of_more_heads_have_as_many_weights_and_are_trained_
         n_weights = [sum(w.numel() for w in init_weights(one.model, 0).values()) for one in (recipe, four)]
         assert n_weights[0] == n_weights[1]
         assert dataclasses.replace(recipe, model=four.model) == four, "but for heads the same recipe"
+
+
+def test_number_and_width_of_heads_are_crossed_on_seeds_of_their_own():
+    arms = STUDY.recipes(PUBLISHED)
+    crossed = {(arm.n_heads, arm.width): arms[str(arm)] for arm in design.BY_WIDTH}
+    assert {of: made[0].model.d_head for of, made in crossed.items()} == {
+        (4, "narrow"): 8, (4, "wide"): 16, (8, "narrow"): 8, (8, "wide"): 16,
+    }  # fmt: skip
+    n_weights = {of: sum(w.numel() for w in init_weights(made[0].model, 0).values()) for of, made in crossed.items()}
+    assert n_weights[4, "wide"] == n_weights[8, "narrow"] and len(set(n_weights.values())) == 3
+    assert dataclasses.replace(crossed[4, "wide"][0].model, n_heads=8, d_head=8) == crossed[8, "narrow"][0].model
+    seeds = {tuple(recipe.init_seed for recipe in made) for made in crossed.values()}
+    others = {seed for arm in ARMS if arm not in design.BY_WIDTH for seed in design.seeds_of(PUBLISHED, arm)}
+    assert seeds == {PUBLISHED.width_seeds} and not others & set(PUBLISHED.width_seeds)
+    assert len({recipe.task_params["hidden_seed"] for recipe in crossed[8, "wide"]}) == len(PUBLISHED.width_seeds)
 
 
 def test_networks_trained_for_much_longer_are_others_trained_on():

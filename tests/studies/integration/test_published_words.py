@@ -1,0 +1,100 @@
+"""Numbers that stand in sentences beside verdicts, counted again from the tables by other means."""
+
+import numpy as np
+import pytest
+from published_stage import evidence
+
+from retrieval_circuits.associative_memory.design import FACTS, JUDGED
+from retrieval_circuits.associative_memory.figures import begins_in_words
+from retrieval_circuits.bigrams_and_composition import figures as bigrams
+from retrieval_circuits.emergence_laws import figures as laws
+from retrieval_circuits.emergence_laws.design import PAIRS, SEQUENCE
+
+
+def found(study):
+    of, results = evidence(study)
+    return of, results, results[0]
+
+
+def words(of, results, *names):
+    return [of.view(name, results) for name in names]
+
+
+def test_what_a_constant_says_beside_the_closed_form():
+    of, results, only = found("bigrams_and_composition")
+    said = bigrams.counting_in_words(*words(of, results, "layers", "letters"))
+    rows = (
+        only.tables["learning"]
+        .query("way == 'one layer'")
+        .sort_values("step")
+        .drop_duplicates("init_seed", keep="last")
+    )
+    one, form = rows["accuracy"].to_numpy(), rows["predicted"].to_numpy()
+    assert said["form_off"] == f"{100 * np.abs(one - form).mean():.0f} points"
+    assert said["half_off"] == f"{100 * np.abs(one - 0.5).mean():.0f} points"
+    x, y = one - one.mean(), form - form.mean()
+    assert said["form_r"] == f"{(x @ y) / np.sqrt((x @ x) * (y @ y)):.2f}"
+
+
+def test_cells_that_are_not_full_and_what_a_milder_cut_does():
+    of, results, only = found("bigrams_and_composition")
+    off, context = words(of, results, "off_noise", "context_kept")
+    said, kept = bigrams.off_noise_in_words(off), bigrams.context_in_words(context)
+    rows = only.tables["steps_by_both"].query("order == 'W_O2, W_K2, W_K1'")
+    away, seeds = np.abs(rows["W_O2"] - rows["predicted"]), rows["init_seed"].nunique()
+    few = rows["predicted"] < 0.98
+    assert (said["cells"], said["open_cells"]) == (f"{len(rows) / seeds:.0f}", f"{few.sum() / seeds:.0f}")
+    assert said["open_off"] == f"{100 * away[few].mean():.0f} points"
+    noisy = only.tables["noisy"]
+    last = noisy[noisy["step"] == noisy["step"].max()]
+    by_cut = {cut: part.set_index("init_seed")["context"] for cut, part in last.groupby("cut", observed=True)}
+    rises = sum(by_cut["0.1"][seed] > by_cut["none"][seed] for seed in by_cut["none"].index)
+    assert kept["context_rises"] == f"{rises} of {len(by_cut['none'])}"
+    assert kept["context_falls"] == f"{100 * (1 - (by_cut['0'] / by_cut['none']).min()):.0f} %"
+
+
+def formed(only, shape, metric, look, layer):
+    """By hand: where a straight line between two measurements of the best head is three quarters of its way."""
+    rows = only.tables["looks"]
+    rows = rows[(rows["arm"] == shape) & (rows["variable"] == look)]
+    chance = rows.loc[rows["metric"] == f"{metric}_chance", "value"].iloc[0]
+    rows = rows[(rows["metric"] == metric) & rows["site"].astype(str).str.startswith(f"L{layer}H")]
+    times = {}
+    for seed, of_seed in rows.groupby("init_seed"):
+        curve = of_seed.groupby("step")["value"].max().sort_index()
+        level = chance + 0.75 * (curve.iloc[-1] - chance)
+        at = int(np.argmax(curve.to_numpy() >= level))
+        low, high = curve.iloc[at - 1], curve.iloc[at]
+        steps = curve.index.to_numpy()
+        times[seed] = steps[at - 1] + (level - low) / (high - low) * (steps[at] - steps[at - 1])
+    return np.array([times[seed] for seed in sorted(times)])
+
+
+@pytest.mark.parametrize("shape", [PAIRS, SEQUENCE])
+def test_the_order_of_parts_at_three_quarters_of_the_way(shape):
+    of, results, only = found("emergence_laws")
+    said = laws.order_in_words(*words(of, results, "order_by_level"))
+    copying, match, before = (
+        formed(only, shape, *part)
+        for part in (("copying", "read_out>values", 1), ("mass", "read_out>values", 1), ("mass", "values>keys", 0))
+    )
+    first = (np.minimum(match, before) - copying).mean()
+    if shape == PAIRS:
+        assert first < 0 and said["laws_copying_later_pairs"] == f"{-first:,.0f}"
+    else:
+        assert said["laws_copying_later_sequence"] == f"{first:,.0f}"
+        assert said["laws_back_later_sequence"] == f"{(before - match).mean():,.0f}"
+
+
+def test_guessing_begins_later_than_predicted():
+    of, results, only = found("associative_memory")
+    said = begins_in_words(*words(of, results, "begins"))
+    rows, late = only.tables["recall"], {}
+    for facts in FACTS:
+        of_way = rows[(rows["way"] == facts.name) & (rows["from_guess"] < 0.1)]
+        if facts.name in JUDGED:
+            begins = of_way.groupby("init_seed")["step"].min().mean()
+            late[facts.name] = begins / facts.predicted["relation"] - 1
+    assert (said["late_least"], said["late_most"]) == tuple(
+        f"{100 * end:.0f} %" for end in (min(late.values()), max(late.values()))
+    )
