@@ -4,7 +4,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.units import POINTS, at_least, at_most
 from retrieval_circuits.composition.claims.longer import SO_LONG, learn
-from retrieval_circuits.composition.claims.shared import IS_ANSWERED, NUMBER_OF_HOPS, QUERIES, final_score
+from retrieval_circuits.composition.claims.shared import IS_ANSWERED, NUMBER_OF_HOPS, final_score
 from retrieval_circuits.composition.design import (
     EIGHT_NARROW,
     EIGHT_WIDE,
@@ -73,7 +73,7 @@ ONE_IN_TWENTY = at_least(0.05, "one query in twenty")
 TWO_HOPS_FOUR_WIDE = Control(reading=final_score(FOUR_WIDE, 2, "two hops"), bound=IS_ANSWERED)
 MORE_HEADS = Reading(
     "queries of four hops right with eight heads, less those with four heads as wide,",
-    QUERIES,
+    POINTS,
     Less(mean_accuracy(HOPS, EIGHT_NARROW, EIGHT_WIDE), mean_accuracy(HOPS, FOUR_NARROW, FOUR_WIDE)),
 )
 WIDTHS = (
@@ -89,7 +89,7 @@ WIDTHS = (
         ),
         reading=Reading(
             "queries of four hops right with eight narrow heads, less those with four wide ones,",
-            QUERIES,
+            POINTS,
             Less(mean_accuracy(HOPS, EIGHT_NARROW), mean_accuracy(HOPS, FOUR_WIDE)),
         ),
         bound=ONE_IN_TWENTY,
@@ -121,7 +121,7 @@ WIDTHS = (
         ),
         reading=Reading(
             "queries of four hops right with wide heads, less those with as many narrow ones,",
-            QUERIES,
+            POINTS,
             Less(mean_accuracy(HOPS, FOUR_WIDE, EIGHT_WIDE), mean_accuracy(HOPS, FOUR_NARROW, EIGHT_NARROW)),
         ),
         bound=at_most(0.1, "one query in ten"),
