@@ -74,7 +74,7 @@ TRAINING = (
         id="AM4",
         says=Says(
             holds="Trained as the source did, a matrix of width 16 stops recalling 99 % at the load of the source's "
-            "fit.",
+            "line.",
             fails="Trained as the source did, a matrix of width 16 recalls 99 % past the load of the source's line: up "
             "to {effect}.",
             whether="whether recall in a matrix of width 16 ends at the load of the source's line",

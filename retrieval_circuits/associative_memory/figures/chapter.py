@@ -163,11 +163,11 @@ def hidden(results: Results) -> View:
     columns = rows["column"].drop_duplicates()
     table = rows.groupby(["arm", "classes", "load", "panel", "row", "column"], observed=True)["accuracy"].mean()
     table = table.rename("value").reset_index().sort_values(["classes", "load"], kind="stable")
-    fits, words = {0: 1 / HIDDEN_LINE, FEW_SHARED: 1 / SHARED_LINE}, "99 % ends, by the source's line"
-    parts = [part.assign(line=_ends_of(part["load"], {words: fits[n]})) for n, part in table.groupby("classes")]
+    lines, words = {0: 1 / HIDDEN_LINE, FEW_SHARED: 1 / SHARED_LINE}, "99 % ends, by the source's line"
+    parts = [part.assign(line=_ends_of(part["load"], {words: lines[n]})) for n, part in table.groupby("classes")]
     table = in_order(pd.concat(parts), "column", columns)
     note = f"Mean over {rows['init_seed'].nunique()} seeds, {int(rows['steps'].max()):,} steps; d channels, m units. "
-    note += f"Lines: by the source's lines, 99 % ends at {fits[0]:.2f} and {fits[FEW_SHARED]:.2f}"
+    note += f"Lines: by the source's lines, 99 % ends at {lines[0]:.2f} and {lines[FEW_SHARED]:.2f}"
     return View(table[["arm", "panel", "row", "column", "value", "line"]], "share of pairs", NO_PROMPTS, note=note)
 
 

@@ -14,6 +14,7 @@ from retrieval_circuits.composition.design import (
     FOUR_WIDE,
     HOPS,
     MANY_HEADS,
+    Arm,
 )
 from retrieval_circuits.composition.readings import mean_accuracy, most_hops, shared_out, where_answered
 
@@ -71,10 +72,16 @@ HEADS = (
 
 ONE_IN_TWENTY = at_least(0.05, "one query in twenty")
 TWO_HOPS_FOUR_WIDE = Control(reading=final_score(FOUR_WIDE, 2, "two hops"), bound=IS_ANSWERED)
-MORE_HEADS = Reading(
-    "queries of four hops right with eight heads, less those with four heads as wide,",
-    POINTS,
-    Less(mean_accuracy(HOPS, EIGHT_NARROW, EIGHT_WIDE), mean_accuracy(HOPS, FOUR_NARROW, FOUR_WIDE)),
+
+
+def _right(words: str, some: tuple[Arm, ...], others: tuple[Arm, ...]) -> Reading:
+    """Queries of four hops answered right, the mean over some arms less that over others, seed by seed."""
+    less = Less(mean_accuracy(HOPS, *some), mean_accuracy(HOPS, *others))
+    return Reading(f"queries of four hops right {words},", POINTS, less)
+
+
+MORE_HEADS = _right(
+    "with eight heads, less those with four heads as wide", (EIGHT_NARROW, EIGHT_WIDE), (FOUR_NARROW, FOUR_WIDE)
 )
 WIDTHS = (
     Claim(
@@ -87,11 +94,7 @@ WIDTHS = (
             whether="whether two layers of eight narrow heads get more queries of four hops right than two of four "
             "heads twice as wide",
         ),
-        reading=Reading(
-            "queries of four hops right with eight narrow heads, less those with four wide ones,",
-            POINTS,
-            Less(mean_accuracy(HOPS, EIGHT_NARROW), mean_accuracy(HOPS, FOUR_WIDE)),
-        ),
+        reading=_right("with eight narrow heads, less those with four wide ones", (EIGHT_NARROW,), (FOUR_WIDE,)),
         bound=ONE_IN_TWENTY,
         controls=(TWO_HOPS_FOUR_WIDE,),
     ),
@@ -119,10 +122,8 @@ WIDTHS = (
             whether="whether heads twice as wide, as many in number, get two layers more queries of four hops right, "
             "by one in ten or more",
         ),
-        reading=Reading(
-            "queries of four hops right with wide heads, less those with as many narrow ones,",
-            POINTS,
-            Less(mean_accuracy(HOPS, FOUR_WIDE, EIGHT_WIDE), mean_accuracy(HOPS, FOUR_NARROW, EIGHT_NARROW)),
+        reading=_right(
+            "with wide heads, less those with as many narrow ones", (FOUR_WIDE, EIGHT_WIDE), (FOUR_NARROW, EIGHT_NARROW)
         ),
         bound=at_most(0.1, "one query in ten"),
         # Where nothing helps, width does not help either: a number of heads that does shows that something could.
