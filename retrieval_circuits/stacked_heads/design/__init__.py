@@ -8,8 +8,17 @@ from retrieval_circuits.stacked_heads.design.by_the_source import (
     SOURCE_GRID,
 )
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
-from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
-from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
+from retrieval_circuits.stacked_heads.design.grid import ALONE, FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
+from retrieval_circuits.stacked_heads.design.lessons import (
+    FRESH,
+    FRESH_ONE,
+    LAST,
+    LONGER,
+    MIXED,
+    SHORT_FIRST,
+    TAUGHT,
+    Lesson,
+)
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, WORDS_EVERY, Params
 from retrieval_circuits.stacked_heads.design.recipes import (
     BY_TWO,
@@ -46,6 +55,7 @@ from retrieval_circuits.stacked_heads.design.words import EQUATIONS, RELATIVES, 
 
 __all__ = [
     "ALL_LENGTHS",
+    "ALONE",
     "BY_THE_SOURCE",
     "BY_TWO",
     "DEEP",
@@ -59,6 +69,7 @@ __all__ = [
     "FRESH",
     "FRESH_EVERY",
     "FRESH_FOUR",
+    "FRESH_ONE",
     "FRESH_SCARCE",
     "GRID",
     "SOURCE_GRID",

@@ -40,7 +40,7 @@ class Lesson:
     @property
     def depth(self) -> str:
         """Its layers in words."""
-        return f"{self.n_layers} layers"
+        return f"{self.n_layers} layer{'s' * (self.n_layers > 1)}"
 
     def task(self, n_rows: int) -> ChainRetrieval:
         """The task, with ``n_rows`` test rows."""
@@ -56,5 +56,7 @@ TAUGHT = (LAST, SHORT_FIRST, MIXED)
 """Two look-ups in as few layers as one look-up a layer takes; the grid has the arm with every step rewarded."""
 FRESH = Lesson(words="every step, fresh seeds", n_steps=2, n_layers=4)
 """The cell that is followed, once more: what the first networks suggested is tested on these."""
+FRESH_ONE = Lesson(words="every step, fresh seeds", n_steps=1, n_layers=1)
+"""One look-up in one layer, once more: what its first networks suggested of where they rest is tested on these."""
 LONGER = tuple(Lesson(words=f"{n} chains", n_steps=1, n_layers=2, n_chains=n) for n in (8, 12))
 """One look-up in longer contexts; the grid has four chains."""

@@ -5,10 +5,12 @@ import pandas as pd
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.stacked_heads.design import (
+    ALONE,
     FOLLOWED,
     FOUR,
     FRESH,
     FRESH_FOUR,
+    FRESH_ONE,
     FRESH_SCARCE,
     LAST_ALONE,
     LONG_SCARCE,
@@ -26,11 +28,12 @@ from retrieval_circuits.stacked_heads.readings import end_of
 EVERY, FRESH_ONES, OTHER = "every symbol rewarded", "the same, fresh seeds", "other rewards or rows"
 KINDS = (
     (EVERY, ONE),
+    (FRESH_ONES, (FRESH_ONE,)),
     ("longer rows", LONGER),
     (EVERY, REWARDED),
     (FRESH_ONES, (FRESH,)),
     ("training changed", CHANGES),
-    ("the last alone rewarded", LAST_ALONE),
+    ("the last alone rewarded", (*LAST_ALONE, *ALONE)),
     (OTHER, TAUGHT),
     (EVERY, THREE),
     (FRESH_ONES, (FRESH_SCARCE,)),

@@ -1,0 +1,83 @@
+"""Claims on where networks stay: at the shortcut, whatever their depth, or half-way, at some places of a block.
+
+Written before any network of their arms was trained. That ten networks of four layers, rewarded for the last symbol
+alone, had all stayed at the shortcut was known; so were the errors by place of the first ten networks of one layer,
+which suggested SH63 and SH64.
+"""
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most
+from retrieval_circuits.stacked_heads.claims.bounds import ERROR, ERROR_MORE, IS_LEARNT, STAYS
+from retrieval_circuits.stacked_heads.design import ALONE, FRESH_ONE, LAST_ALONE, ONE, REWARDED
+from retrieval_circuits.stacked_heads.readings import final_loss
+from retrieval_circuits.stacked_heads.readings.rests import least_error, nearer_to_the_rest, spread
+
+UNEVEN = at_least(0.25, "half of what a guess between two places costs")
+
+RESTS = (
+    Claim(
+        id="SH62",
+        says=Says(
+            holds="Where only the last symbol is rewarded, no depth of one to six layers learns two look-ups in the "
+            "steps it had.",
+            fails="Where only the last symbol is rewarded, some depth of one to six layers learns two look-ups.",
+            whether="whether some depth of one to six layers learns two look-ups where only the last symbol is "
+            "rewarded",
+        ),
+        reading=Reading(
+            "final error of the second symbol at the best of six depths, only the second rewarded,",
+            ERROR,
+            least_error(2, *ALONE, *LAST_ALONE),
+        ),
+        bound=STAYS,
+        controls=(
+            Control(
+                reading=Reading(
+                    "final error of the second symbol with 6 layers, every step rewarded,",
+                    ERROR,
+                    final_loss(REWARDED[-1], 2),
+                ),
+                bound=IS_LEARNT,
+            ),
+        ),
+    ),
+    Claim(
+        id="SH63",
+        says=Says(
+            holds="One layer is left far more wrong at some places of a block than at others.",
+            fails="One layer is left about as wrong at all places of a block.",
+            whether="whether one layer is left far more wrong at some places of a block than at others",
+        ),
+        reading=Reading(
+            "squared error of fresh networks of one layer at their worst place, less that at their best,",
+            ERROR_MORE,
+            spread(FRESH_ONE),
+        ),
+        bound=UNEVEN,
+        controls=(
+            Control(
+                reading=Reading("the same of networks of two layers", ERROR_MORE, spread(ONE[1])),
+                bound=at_most(0.1, "those follow all places: the test must be able to say no"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SH64",
+        says=Says(
+            holds="Where one layer does not follow, most networks guess among the places that they do not follow.",
+            fails="Where one layer does not follow, most networks guess worse than among the places that they do not "
+            "follow.",
+            whether="whether one layer, where it does not follow, guesses among the places that it does not follow",
+        ),
+        reading=Reading(
+            "distance of the error of fresh networks of one layer from that of a guess among all places, less its "
+            "distance from that of a guess among the places that are not followed,",
+            ERROR_MORE,
+            nearer_to_the_rest(FRESH_ONE),
+        ),
+        rule=Share(each=at_least(0, "nearer to the guess among those that are left")),
+        bound=MORE_OFTEN_THAN_NOT,
+    ),
+)
