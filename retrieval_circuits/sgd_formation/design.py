@@ -157,7 +157,10 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         FIXED: tuple(_recipe(params, ours, seed) for seed in params.other_seeds),
         SOURCE: tuple(_recipe(params, source, seed) for seed in params.other_seeds),
         FULL: tuple(_full(params, source, seed) for seed in params.full_seeds),
-        LARGE: tuple(_large(params, ours, seed) for seed in params.large_seeds),
+        LARGE: tuple(
+            dataclasses.replace(large_network(ours, seed, params.steps, params.full_d_model), engine=params.engine)
+            for seed in params.large_seeds
+        ),
         DRAWN: (_recipe(params, ours, drawn_seed(params), fresh=True),),
     }
 
@@ -215,14 +218,13 @@ def _full(params: Params, task: Stream, seed: int) -> Recipe:
     )
 
 
-def _large(params: Params, task: Stream, seed: int) -> Recipe:
-    """The source's own network, from its start and at its rate, on fresh rows of ours, as long as small ones."""
-    trained = small_network(task, seed, params.steps, params.full_d_model, fresh=True)
+def large_network(task: Stream, seed: int, steps: int, d_model: int) -> Recipe:
+    """The source's own network, from its start and at its rate, on fresh rows."""
+    trained = small_network(task, seed, steps, d_model, fresh=True)
     return dataclasses.replace(
         trained,
         model=dataclasses.replace(trained.model, init="torch"),
         optimizer=dataclasses.replace(OPTIMIZER, lr=FULL_RATE),
-        engine=params.engine,
     )
 
 

@@ -52,6 +52,8 @@ class Params(BaseModel):
         Field(min_length=1, description="orders of the data at each of them, of each network its own"),
         AfterValidator(distinct),
     ]
+    large_seed: Annotated[Seed, Field(description="init seed of the source's network that is forked")]
+    large_orders: Annotated[SomeSeeds, Field(description="orders of the data of its forks")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width")]
     batch_size: Annotated[int, Field(ge=1, le=4096, description="rows a step")]
     parent_steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of parent and networks")]

@@ -20,7 +20,7 @@ from circuitcore.training.during import Clamp, During, Freeze, Graft, Hold, Scal
 from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import N_BESIDE
-from retrieval_circuits.sgd_formation.design import EVERY, N_LOOKED, SHOWN_AT, links, small_network
+from retrieval_circuits.sgd_formation.design import EVERY, N_LOOKED, SHOWN_AT, large_network, links, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,
@@ -39,6 +39,8 @@ from retrieval_circuits.sgd_selection.design.arms import (
     HELD,
     HELD_EARLY,
     LABEL,
+    LARGE_FORKS,
+    LARGE_PARENT,
     LAYER,
     MOMENTA,
     N_LAGS,
@@ -58,6 +60,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     TOLD,
     TRACED,
     TUNED,
+    WIDER,
 )
 from retrieval_circuits.sgd_selection.design.params import Params
 from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, reached, routes, updates
@@ -66,6 +69,8 @@ ORDER_OFFSET = 30_000
 """Orders of data have seeds of their own: no fork has its parent's rows, and forks of one seed share theirs."""
 ELSEWHERE_OFFSET, N_ELSEWHERE = 40_000, 25_000
 """The same of forks of the other networks; as these seeds end at 65,535, networks 250 seeds apart share rows."""
+LARGE_OFFSET = 31_000
+"""The same of forks of the source's network."""
 EVERY_OF_FORKS = 100
 LONGER = 4
 """Forks from the first two points have a quarter more steps: what comes so early moves when the look-up comes."""
@@ -105,9 +110,29 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         },
         **_exchanged(params, parent, first),
         DRAWN_FORK: (first,),
+        **_at_its_size(params),
         RATED: _rated(params),
         DESCENT: tuple(_descended(params, seed) for seed in params.seeds),
     }
+
+
+def _at_its_size(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """The source's network on our stream, and forks of it with other rows, from the first point and from ``ACT`` on."""
+    whole = _fitted(params, large_network(_task(), params.large_seed, params.parent_steps, WIDER * params.d_model))
+    forks = {
+        arm: tuple(
+            dataclasses.replace(
+                whole,
+                parent=(whole.sha256, at),
+                init_seed=order,
+                data_seed=LARGE_OFFSET + order,
+                **_span(params, at, _latest(params)),
+            )
+            for order in params.large_orders
+        )
+        for arm, at in zip(LARGE_FORKS, (params.fork_at[0], params.fork_at[ACT]), strict=True)
+    }
+    return {LARGE_PARENT: (whole,), **forks}
 
 
 def _rated(params: Params) -> tuple[Recipe, ...]:
@@ -196,12 +221,18 @@ def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple
 
 def _network(params: Params, seed: int, longer: float | int = 1) -> Recipe:
     """A network of SGD formation on fresh rows of our stream, for so many times its steps."""
-    task = BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)
     steps = round(longer * params.parent_steps)
-    trained = small_network(task, seed, steps, params.d_model, fresh=True)
-    return dataclasses.replace(
-        trained, engine=params.engine, batch_size=params.batch_size, stages=_up_to(params, steps)
-    )
+    return _fitted(params, small_network(_task(), seed, steps, params.d_model, fresh=True))
+
+
+def _task() -> BalancedStream:
+    return BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)
+
+
+def _fitted(params: Params, network: Recipe) -> Recipe:
+    """A network with the engine and the batches that were asked for."""
+    stages = _up_to(params, network.checkpoint_at[-1])
+    return dataclasses.replace(network, engine=params.engine, batch_size=params.batch_size, stages=stages)
 
 
 def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tuple[During, ...] = ()) -> Recipe:
@@ -264,7 +295,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm == RATED:
         return (Instrument(name="measurements", version=1, measures=reached, settings=asked),)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
-    if arm in ELSEWHERE:
+    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS):
         return found
     if arm == DRAWN_FORK:
         return (*found, links(params.n_rows))

@@ -30,6 +30,14 @@ from retrieval_circuits.sgd_selection.readings.forecast import (
     selection_law,
     share_of_growth,
 )
+from retrieval_circuits.sgd_selection.readings.large import (
+    joining,
+    kept_by_parents_winner,
+    large_winner,
+    most_joined,
+    read_at_the_end,
+    taken_by_another,
+)
 from retrieval_circuits.sgd_selection.readings.winners import (
     AHEAD,
     HALF,
@@ -54,6 +62,12 @@ from retrieval_circuits.sgd_selection.readings.winners import (
 )
 
 __all__ = [
+    "kept_by_parents_winner",
+    "most_joined",
+    "read_at_the_end",
+    "taken_by_another",
+    "joining",
+    "large_winner",
     "AHEAD",
     "AT",
     "FROM",

@@ -1,0 +1,88 @@
+"""Claims on forks of the source's network: whether what forks of small networks show holds at its size.
+
+Written before any of these forks was trained; there was no pilot. Of the parent all was known: it is the one of five
+that reads first, half of its values are joined some five hundred steps after the later point, by a head of its first
+layer, and one of the other four networks joins in its second. Shares of five orders cannot be decided, so that claims
+are on how much is joined, over orders.
+"""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading, worst_of
+from livingpaper.claims.units import at_least, at_most, share_of
+from retrieval_circuits.bounds import BEHAVIOUR
+from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.claims.counting import OF_ORDERS
+from retrieval_circuits.sgd_selection.design import LARGE_FORKS
+
+HALF = at_least(0.5, "half of the values, as of a winner")
+JOINED = partial(Reading, unit=share_of("attention"), draws=OF_ORDERS)
+FIRST, LATE = LARGE_FORKS
+
+
+def _read(arm: str) -> Control:
+    return Control(
+        reading=Reading("accuracy of these forks at the end", share_of("reads"), readings.read_at_the_end(arm)),
+        bound=BEHAVIOUR,
+        spoils="either",
+    )
+
+
+AT_ITS_SIZE = (
+    Claim(
+        id="SS34",
+        says=Says(
+            holds="At the source's size, too, the winner is settled before it wins: with other rows from five hundred "
+            "steps before, it still joins most values to their keys.",
+            fails="At the source's size the winner is not settled five hundred steps before it wins: with other rows "
+            "from there on, it joins less than half of the values.",
+            whether="whether at the source's size the winner is settled five hundred steps before it wins",
+        ),
+        reading=JOINED(
+            "of the values, what the parent's winner joins at the end of forks from the later point,",
+            values=readings.kept_by_parents_winner(LATE),
+        ),
+        bound=HALF,
+        controls=(
+            _read(LATE),
+            Control(
+                reading=JOINED(
+                    "what the one of the other heads joins that joins most of them",
+                    values=readings.taken_by_another(LATE),
+                ),
+                bound=at_most(0.5, "one head has the role"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS35",
+        says=Says(
+            holds="At the source's size, too, starting weights do not settle the winner alone: with other rows from "
+            "the start, it joins less than half of the values on average.",
+            fails="At the source's size starting weights mostly settle the winner: with other rows from the start, it "
+            "still joins half of the values or more on average.",
+            whether="whether at the source's size starting weights settle the winner",
+        ),
+        reading=JOINED(
+            "of the values, what the parent's winner joins at the end of forks from the start,",
+            values=readings.kept_by_parents_winner(FIRST),
+        ),
+        bound=at_most(0.5, "half of the values, as of a winner"),
+        controls=(_read(FIRST),),
+    ),
+    Claim(
+        id="SS36",
+        says=Says(
+            holds="At the source's size, whatever rows follow, some head comes to join most values to their keys.",
+            fails="At the source's size other rows can leave the values joined by no head.",
+            whether="whether at the source's size some head joins most values to their keys, whatever rows follow",
+        ),
+        reading=JOINED(
+            "of the values, what the head joins that joins most, in the lesser of an order's two forks,",
+            values=worst_of(*map(readings.most_joined, LARGE_FORKS)),
+        ),
+        bound=HALF,
+        controls=(_read(FIRST), _read(LATE)),
+    ),
+)

@@ -1,0 +1,44 @@
+"""Which head joins values to keys in the source's network on our stream, and in its forks; in whatever layer it is."""
+
+import pandas as pd
+
+from livingpaper.claims.reading import OfArms
+from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_selection.design import LARGE_PARENT
+
+AT_THE_END = ["init_seed", "layer", "head"]
+
+
+def joining(results: Results, arm: str) -> pd.DataFrame:
+    """What every head joins at the end, in [0, 1]: networks by head, a head being its layer and its number in it."""
+    rows = results.at_final("joins", arm)
+    return rows.set_index(AT_THE_END)["value"].unstack(["layer", "head"])
+
+
+def large_winner(results: Results) -> tuple[int, int]:
+    """Layer and number of the parent's head that joins most at the end."""
+    layer, head = joining(results, LARGE_PARENT).iloc[0].idxmax()
+    return int(layer), int(head)
+
+
+def kept_by_parents_winner(arm: str) -> OfArms:
+    """Values of a reading: what the parent's winner joins at the end of its forks."""
+    return OfArms((LARGE_PARENT, arm), lambda results: joining(results, arm)[large_winner(results)])
+
+
+def taken_by_another(arm: str) -> OfArms:
+    """Values of a reading: what the one of the other heads joins that joins most of them."""
+    return OfArms(
+        (LARGE_PARENT, arm),
+        lambda results: joining(results, arm).drop(columns=[large_winner(results)]).max(axis=1),
+    )
+
+
+def read_at_the_end(arm: str) -> OfArms:
+    """Values of a reading: share of reads answered right at the end."""
+    return OfArms((arm,), lambda results: results.final_values("accuracy", arm))
+
+
+def most_joined(arm: str) -> OfArms:
+    """Values of a reading: what the head joins that joins most of all."""
+    return OfArms((arm,), lambda results: joining(results, arm).max(axis=1))
