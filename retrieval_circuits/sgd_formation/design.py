@@ -103,6 +103,8 @@ WITHOUT_KEY = 0.25
 """Share of reads answered right below which no look-up is needed: the best rule without the key has some 22 %."""
 HALF = 0.5
 """Share of reads answered right at which a network has come to read."""
+LINKS, LINKS_LATER = "links", "links_later"
+"""Tables of the tests of a look-up's moves, in the layers where small networks have them, and one layer later."""
 CUTS, BY_HALF = "cuts", "cuts_by_half"
 """Tables of looks that are cut: at a few steps and before a quarter of the reads is right; before half is; both at the
 end, too."""
@@ -254,6 +256,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN, LARGE) else ()),
+        *((_links_later(params.n_rows),) if arm == LARGE else ()),
         *((_neurons(params.n_rows), *_of_reads(params.n_rows), _families(params)) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
         *(_of_source(params) if arm == FULL else ()),
@@ -317,7 +320,13 @@ def _of_weights(params: Params) -> tuple[Instrument, ...]:
 def links(n_rows: int) -> Instrument:
     """What is tested of networks that an explorer shows, at the steps at which the first of them is shown."""
     settings = Linked(n_rows=min(N_LOOKED, n_rows), steps=SHOWN_AT)
-    return Instrument(name="links", version=1, measures=link_tests, when="last", settings=settings)
+    return Instrument(name=LINKS, version=1, measures=link_tests, when="last", settings=settings)
+
+
+def _links_later(n_rows: int) -> Instrument:
+    """The same one layer later, at the end: where the source's network may have what small ones have a layer before."""
+    settings = Linked(n_rows=min(N_LOOKED, n_rows), steps=(), layers_later=1)
+    return Instrument(name=LINKS_LATER, version=1, measures=link_tests, when="last", settings=settings)
 
 
 SOURCE_RULES, OUR_RULES = "rules_on_the_source", "rules_on_ours"

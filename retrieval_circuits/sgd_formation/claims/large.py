@@ -2,11 +2,12 @@
 
 Written down before any of its networks was trained, after pilots on a seed that no arm has (0), of which the loss alone
 was looked at: it fell at step 2,500 with the source's start and rate. What small networks have in the same readings was
-known, and is why SF50 asks for a fifth.
+known, and is why SF50 asks for a fifth. SF51 came when the other four had been judged: four starts had passed the tests
+of SF49, and the fifth, whose head that joins most is in the second layer, neither. No test had been made there.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Less, worst_of
+from livingpaper.claims.reading import Less, best_of, worst_of
 from livingpaper.claims.units import at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR, MORE_OFTEN_THAN_NOT
 from retrieval_circuits.sgd_formation.claims.small_networks import SCORE, when
@@ -20,6 +21,8 @@ STAY = Control(
     bound=at_most(0.1, "the tests move answers that else are others"),
 )
 """Of claims on moves."""
+IN_PLACES = tuple(worst_of(moved(LARGE, JOINS, later), moved(LARGE, COPIES, later)) for later in (0, 1))
+"""What the lesser of two tests moves in the first two layers, and in the two after."""
 AT_ITS_SIZE = (
     Claim(
         id="SF47",
@@ -80,5 +83,28 @@ AT_ITS_SIZE = (
         reading=SCORE("share of answers that the test of finding moves,", values=moved(LARGE, FINDS)),
         bound=at_least(0.2, "one read of five; small networks lie anywhere from none to nine in ten"),
         controls=(STAY,),
+    ),
+    Claim(
+        id="SF51",
+        says=Says(
+            holds="The source's network has joining and copying in two neighbouring layers, its first two or the two "
+            "after, on average over starts.",
+            fails="On average over starts the source's network has joining and copying neither in its first two layers "
+            "nor in the two after.",
+            whether="whether the source's network has joining and copying in two neighbouring layers",
+        ),
+        reading=SCORE(
+            "share of answers that the lesser of the two tests moves, in the better of both places,",
+            values=best_of(*IN_PLACES),
+        ),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=SCORE("the same in the worse of both places", values=worst_of(*IN_PLACES)),
+                bound=at_most(0.5, "the tests must tell one place from the other"),
+            ),
+        ),
+        declared="after",
+        remark="Declared on 2026-11-29, when SF49 had been judged, before any test in the later layers was made.",
     ),
 )

@@ -3,7 +3,7 @@
 Measured at a few checkpoints alone, those that the chapter's explorer shows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from circuitcore.ground.hashed import later
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
 from circuitcore.models import CutEdge, Head, Patch, Site
@@ -38,9 +39,10 @@ NOTHING = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class Linked(AtSteps):
-    """How many rows moves are tested on, and at which steps."""
+    """How many rows moves are tested on, at which steps, and how many layers later than ``JOINED_BY``, ``FOUND_BY``."""
 
     n_rows: int
+    layers_later: int = later(0)
 
 
 class Trial(NamedTuple):
@@ -76,17 +78,18 @@ def link_tests(run: "Run", counts: Linked, progress: Callable[[int], None]) -> p
     trial = _streams(task, counts.n_rows)
     net = Network(run.recipe.model, run.stack(steps))
     rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-    for metric, move, site, shares in tried(net, trial):
+    for metric, move, site, shares in tried(net, trial, counts.layers_later):
         rows.add(metric, shares, len(trial.plain), variable=move, site=site)
     progress(len(steps))
     return rows.frame()
 
 
-def tried(net: Network, trial: Trial) -> Iterator[tuple[str, str, str, Float[Tensor, " ckpt"]]]:
+def tried(net: Network, trial: Trial, layers_later: int = 0) -> Iterator[tuple[str, str, str, Float[Tensor, " ckpt"]]]:
     """Metric, move, site and the share of rows, 0 to 1, as ``link_tests`` says of them."""
-    plain, others, wanted, before = trial
-    sources = {move: net.run(of, [f"{EXCHANGED[move][0]}.{FOUND_BY}"]).cache for move, of in others.items()}
-    tests = list(_interventions(net.config.n_heads, sum(role.startswith("key ") for role in plain.roles)))
+    (plain, others, wanted, before), found_by = trial, FOUND_BY + layers_later
+    sources = {move: net.run(of, [f"{EXCHANGED[move][0]}.{found_by}"]).cache for move, of in others.items()}
+    layers = {JOINS: JOINED_BY + layers_later} | dict.fromkeys(EXCHANGED, found_by)
+    tests = list(_interventions(layers, net.config.n_heads, sum(role.startswith("key ") for role in plain.roles)))
     given = net.answers_under(plain, [(), *(edits for _, _, edits in tests)], sources).logits.argmax(-1)
     right = given == before  # [edit ckpt batch]
     yield "right", JOINS, NOTHING, right[0].double().mean(-1)
@@ -114,10 +117,11 @@ def _streams(task: Stream, n_rows: int) -> Trial:
     return Trial(replace(rows, roles=roles), others, {FINDS: found.now, COPIES: value}, found.before)
 
 
-def _interventions(n_heads: int, n_pairs: int) -> Iterator[tuple[str, str, tuple[Edit, ...]]]:
+def _interventions(
+    layers: Mapping[str, int], n_heads: int, n_pairs: int
+) -> Iterator[tuple[str, str, tuple[Edit, ...]]]:
     """Move, whose it is, and the edits: of every head alone and of all of a layer."""
-    for move in (JOINS, FINDS, COPIES):
-        layer = JOINED_BY if move == JOINS else FOUND_BY
+    for move, layer in layers.items():
         alone = {f"L{layer}H{head}": _edits(move, Head(layer, head), n_pairs) for head in range(n_heads)}
         together = tuple(edit for edits in alone.values() for edit in edits)
         for site, edits in {**alone, f"L{layer}H*": together}.items():

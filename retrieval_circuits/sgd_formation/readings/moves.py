@@ -4,6 +4,7 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_formation.design import LINKS, LINKS_LATER
 from retrieval_circuits.sgd_formation.measures.links import (
     COPIES,
     EXCHANGED,
@@ -18,23 +19,29 @@ MOVED = {JOINS: ("lost", JOINED_BY), FINDS: ("moved", FOUND_BY), COPIES: ("moved
 """Move -> the metric of its test, and the layer of the heads that are tested together."""
 
 
-def moves(results: Results, arm: str) -> pd.DataFrame:
+TABLES = (LINKS, LINKS_LATER)
+"""By how many layers later than in small networks the moves are looked for."""
+
+
+def moves(results: Results, arm: str, layers_later: int = 0) -> pd.DataFrame:
     """Share of answers that the test of each move moves at the end, all heads of its layer together: seed by move."""
-    rows = results.rows("links", arm=arm).astype({"site": "str", "variable": "str", "metric": "str"})
+    rows = results.rows(TABLES[layers_later], arm=arm).astype({"site": "str", "variable": "str", "metric": "str"})
     rows = rows[rows["step"] == rows["step"].max()]
     found = {}
     for move, (metric, layer) in MOVED.items():
-        of_move = rows[(rows["variable"] == move) & (rows["metric"] == metric) & (rows["site"] == f"L{layer}H*")]
+        of_move = rows[
+            (rows["variable"] == move) & (rows["metric"] == metric) & (rows["site"] == f"L{layer + layers_later}H*")
+        ]
         found[move] = of_move.set_index("init_seed")["value"]
     return pd.DataFrame(found)
 
 
-def moved(arm: str, move: str) -> OfArms:
+def moved(arm: str, move: str, layers_later: int = 0) -> OfArms:
     """Values of a reading: share of answers that the test of a move moves."""
 
     @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        return moves(results, arm)[move]
+        return moves(results, arm, layers_later)[move]
 
     return values
 
