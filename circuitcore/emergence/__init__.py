@@ -8,6 +8,7 @@ from circuitcore.emergence.crossings import by_the_end, crossing_times
 from circuitcore.emergence.matching import HeadMatch, match_heads
 from circuitcore.emergence.order import OrderError, compare, orders
 from circuitcore.emergence.powers import powers
+from circuitcore.emergence.rises import rises
 from circuitcore.emergence.roles import (
     RolesError,
     SubsetScores,
@@ -61,6 +62,7 @@ __all__ = [
     "paired_permutation_test",
     "permutation_test",
     "powers",
+    "rises",
     "seeds_needed",
     "share_interval",
     "shortest_wait",

@@ -8,6 +8,7 @@ from retrieval_circuits.sgd_formation.figures import (
     large,
     late,
     neurons,
+    rises,
     shortcut,
     source_network,
     streams,
@@ -15,6 +16,6 @@ from retrieval_circuits.sgd_formation.figures import (
 
 VIEWS = {
     name: view
-    for part in (streams, chapter, known, late, neurons, hypotheses, shortcut, source_network, large, families)
+    for part in (streams, chapter, known, late, neurons, hypotheses, shortcut, source_network, rises, large, families)
     for name, view in part.VIEWS.items()
 }

@@ -4,7 +4,6 @@ import pandas as pd
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
-from livingpaper.figures.circuit import percent
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import FRESH, LARGE, REPORTED
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, JOINS
@@ -19,26 +18,28 @@ from retrieval_circuits.sgd_formation.readings.networks import (
     part_time,
 )
 
-SERIES = {FRESH: "small networks that read", LARGE: "the source's network"}
-TESTS = {
-    JOINS: "first layer: values look at no key",
-    FINDS: "second layer: queries for another key",
-    COPIES: "second layer: another value is shown",
+SERIES = {
+    (FRESH, 0): "small networks that read",
+    (LARGE, 0): "the source's network, there",
+    (LARGE, 1): "the source's network, one layer later",
 }
+"""An arm, and how many layers later than in small networks it is tested -> what a reader calls that."""
+TESTS = {JOINS: "values look at no key", FINDS: "queries for another key", COPIES: "another value is shown"}
 """Move -> what its test changes."""
 
 
 def tested_moves(results: Results) -> View:
     """Answers that the test of each move changes, all heads of its layer together: small networks and the source's."""
     found = []
-    for arm, series in SERIES.items():
-        rows = moves(results, arm).rename(columns=TESTS).melt(ignore_index=False, var_name="group").reset_index()
+    for (arm, later), series in SERIES.items():
+        rows = moves(results, arm, later).rename(columns=TESTS).melt(ignore_index=False, var_name="group").reset_index()
         rows = of_readers(rows, results) if arm == FRESH else rows
         found.append(rows.assign(series=series, arm=arm))
     table = in_order(pd.concat(found, ignore_index=True), "group", TESTS.values())
     return View(
         table[["group", "series", "arm", "init_seed", "value"]], "share of answers", "the last read of test rows", BAND,
-        note="A cut counts right answers that are lost, an exchange answers that follow it. Without it: hardly any",
+        note="There: the first test in the first layer, the others in the second. A cut counts right answers that are "
+        "lost, an exchange answers that follow it. Without it: hardly any",
     )  # fmt: skip
 
 
@@ -56,14 +57,10 @@ def large_starts(results: Results) -> View:
     return View(table.rename_axis("init_seed").reset_index().assign(arm=LARGE), "as named", REPORTED[LARGE], note=note)
 
 
-def large_numbers(tested: View, starts: View) -> dict[str, str]:
-    """What sentences take from both: when it reads, and what tests move in it and in small networks."""
-    found, words = {}, {JOINS: "joins", FINDS: "finds", COPIES: "copies"}
-    means = tested.published.groupby(["group", "series"])["value"].mean()
-    for arm, whose in ((FRESH, "small"), (LARGE, "large")):
-        found |= {f"{words[move]}_{whose}": percent(means[test, SERIES[arm]]) for move, test in TESTS.items()}
+def large_numbers(starts: View) -> dict[str, str]:
+    """What sentences take from it: how many starts there are, and between which steps they come to read."""
     at = starts.published["half of the reads are right"]
-    return found | {"large_first": f"{at.min():,}", "large_last": f"{at.max():,}", "n_large": f"{len(at)}"}
+    return {"large_first": f"{at.min():,}", "large_last": f"{at.max():,}", "n_large": f"{len(at)}"}
 
 
 VIEWS = {view.__name__: view for view in (tested_moves, large_starts)}

@@ -10,6 +10,7 @@ from retrieval_circuits.stacked_heads.figures.joining import JOINING_VIEWS
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
 from retrieval_circuits.stacked_heads.figures.longer import LONGER_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
+from retrieval_circuits.stacked_heads.figures.rests import VIEWS as REST_VIEWS
 from retrieval_circuits.stacked_heads.figures.three import THREE_VIEWS
 from retrieval_circuits.stacked_heads.figures.trained import TRAINED_VIEWS
 from retrieval_circuits.stacked_heads.figures.wait import WAIT_VIEWS
@@ -26,6 +27,7 @@ VIEWS = (
     | JOINING_VIEWS
     | WAIT_VIEWS
     | ESCAPE_VIEWS
+    | REST_VIEWS
     | APPENDIX_VIEWS
     | THREE_VIEWS
     | LONGER_VIEWS

@@ -1,4 +1,4 @@
-"""The table behind how long networks keep to the shortcut that are rewarded for the last symbol alone."""
+"""The tables behind how long networks keep to the shortcut that are rewarded for the last symbol alone."""
 
 import numpy as np
 import pandas as pd
@@ -6,17 +6,18 @@ import pandas as pd
 from circuitcore.emergence import shortest_wait
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
-from retrieval_circuits.stacked_heads.design import LAST, LAST_ALONE, ONE, THREE_LAST
+from retrieval_circuits.stacked_heads.design import ALONE, LAST_ALONE, ONE, THREE_LAST
 from retrieval_circuits.stacked_heads.readings import end_of, falls
 
-REWARDED_LAST = (ONE[1], LAST, LAST_ALONE[0], THREE_LAST)
-"""Rewarded for nothing on the way; of one look-up there is nothing on the way."""
+REWARDED_LAST = {"one look-up": (ONE[1],), "two look-ups": (*ALONE[:3], *LAST_ALONE, *ALONE[3:])}
+REWARDED_LAST |= {"three look-ups": (THREE_LAST,)}
+"""Rewarded for the last symbol alone, by depth; of one look-up there is nothing on the way."""
 
 
 def escapes(results: Results) -> View:
     """Networks that left the shortcut, by look-ups and layers, and how long a wait the others leave possible."""
     found = []
-    for arm in (arm for arm in REWARDED_LAST if str(arm) in results.arms):
+    for arm in (arm for arms in REWARDED_LAST.values() for arm in arms if str(arm) in results.arms):
         end, times = end_of(results, arm), falls(results, arm, arm.n_steps)
         n_left, n_all = int(np.isfinite(times).sum()), len(times)
         wait = shortest_wait(n_left, n_all, end) if n_left < n_all else None
@@ -34,4 +35,18 @@ def escapes(results: Results) -> View:
     return View(pd.DataFrame(found), "training steps", "test")
 
 
-ESCAPE_VIEWS = {view.__name__: view for view in (escapes,)}
+def survival(results: Results) -> View:
+    """Whether networks that are rewarded for the last symbol alone are still at the shortcut: 1, and 0 from then on."""
+    found = []
+    for panel, arms in REWARDED_LAST.items():
+        for arm in (one for one in arms if str(one) in results.arms):
+            steps = np.sort(results.curve("partial_loss", str(arm))["step"].unique())
+            times = falls(results, arm, arm.n_steps)
+            stays = pd.DataFrame(np.less.outer(steps, times.to_numpy()), steps, times.index).astype(float)
+            rows = stays.rename_axis("step").melt(ignore_index=False, var_name="init_seed").reset_index()
+            found.append(rows.assign(panel=panel, series=arm.depth, arm=str(arm)))
+    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "arm", "init_seed", "value"]]
+    return View(table, "networks that have not learnt it", "test")
+
+
+ESCAPE_VIEWS = {view.__name__: view for view in (escapes, survival)}

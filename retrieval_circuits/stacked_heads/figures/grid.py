@@ -9,6 +9,7 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import (
+    ALONE,
     FLOW,
     FOLLOWED,
     FRESH,
@@ -155,14 +156,6 @@ def one_step(results: Results) -> View:
     return errors_view(table[["group", "arm", "init_seed", "value"]])
 
 
-def places(results: Results) -> View:
-    """Final error of one look-up in one layer, by where the pair stands in its block; best place of a network first."""
-    rows = results.at_final("loss_at_place", str(ONE[0]))
-    rank = rows.groupby("init_seed")["value"].rank(method="first").astype(int)
-    table = rows.assign(group=rank.map(PLACES), arm=str(ONE[0]))
-    return errors_view(in_order(table, "group", PLACES.values())[["group", "arm", "init_seed", "value"]])
-
-
 def training(results: Results) -> View:
     """Errors of both symbols through training, with just as many layers as look-ups need and with more."""
     shown = [cell for cell in REWARDED if cell.n_layers in (2, 3, 4, 6)]
@@ -170,8 +163,9 @@ def training(results: Results) -> View:
 
 
 def unrewarded(results: Results) -> View:
-    """Error of the last symbol through a longer training in which nothing else is rewarded."""
-    return errors_view(curves_of(results, {cell: cell.depth for cell in LAST_ALONE}))
+    """Error of the last symbol through a longer training in which nothing else is rewarded, by layers."""
+    cells = sorted((*ALONE, *LAST_ALONE), key=lambda cell: cell.n_layers)
+    return errors_view(curves_of(results, {cell: cell.depth for cell in cells if str(cell) in results.arms}))
 
 
 def curves_of(results: Results, panels: Mapping[Cell | Lesson, str]) -> pd.DataFrame:
@@ -246,7 +240,7 @@ PLACES = {1: "its best place", 2: "second", 3: "third", 4: "its worst place"}
 GRID = {
     view.__name__: view
     for view in (
-        *(example, by_depth, one_step, places, training, unrewarded, final_paths),
+        *(example, by_depth, one_step, training, unrewarded, final_paths),
         *(set_attention, layers_needed, wired, vocabularies),
     )
 }
