@@ -56,6 +56,25 @@ PREDICTION = (
         bound=at_least(0.1, "ten points of the thousand steps before"),
     ),
     Claim(
+        id="SS37",
+        says=Says(
+            holds="The direction of the gradient alone tells more than the score: alignment names the winner oftener "
+            "than what heads join already.",
+            fails="The direction of the gradient alone tells no more than the score: what heads join already names "
+            "the winner as often as alignment does, or oftener.",
+            whether="whether alignment names the winner better than the score",
+        ),
+        reading=Reading(
+            "share of checkpoints at which alignment names the winner, less that of the score,",
+            POINTS,
+            Less(readings.ranked_first("aligned"), readings.ranked_first("joins")),
+        ),
+        bound=at_least(0.1, "ten points of the thousand steps before"),
+        declared="after",
+        remark="Declared when SS13 was known, before alignment was looked at: the push is alignment times two lengths, "
+        "of which one differs from head to head.",
+    ),
+    Claim(
         id="SS14",
         says=Says(
             holds="The gradient of one moment tells which head gains most over the next hundred steps.",
