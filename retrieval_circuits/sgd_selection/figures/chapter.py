@@ -167,10 +167,18 @@ def _points(values: pd.Series, seeds: Sequence[int], group: str) -> pd.DataFrame
     return values.reindex(seeds).rename_axis("init_seed").rename("value").reset_index().assign(group=group)
 
 
+FORECASTS = {
+    "what the loss pushes most": "push",
+    "what is best aligned with it": "aligned",
+    "what joins most already": "joins",
+}
+"""What a forecast names the winner by -> its metric."""
+
+
 def prediction(results: Results) -> View:
-    """How often the winner is put first before it wins, by what the loss pushes and by what heads join already."""
+    """How often the winner is put first before it wins: by push, by alignment, and by what heads join already."""
     found = []
-    for name, metric in {"what the loss pushes most": "push", "what joins most already": "joins"}.items():
+    for name, metric in FORECASTS.items():
         found.append(_points(ranked_first(metric)(results), results.seeds(NETWORKS), name))
     note = f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half of the values. "
     note += "A point is a network, \N{MULTIPLICATION SIGN}2 are two"
