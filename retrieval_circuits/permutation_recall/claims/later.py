@@ -43,10 +43,20 @@ LATER = (
                 bound=MORE_OFTEN_THAN_NOT,
                 spoils="yes",
             ),
+            Control(
+                reading=Reading(
+                    "share of probes that repeat the first x answered with the y that was shown, of the same networks",
+                    PROBES,
+                    at_end("recall", ONLY_FIRST, variable="source 1"),
+                ),
+                bound=MORE_OFTEN_THAN_NOT,
+                spoils="yes",
+            ),
         ),
         source="source",
         source_verdict="Measured later: 0 of 600 probes of one network",
-        remark=ONE_SPLIT,
+        remark=f"{ONE_SPLIT} The second control was added after the result, on 2026-11-29: networks that do not recall "
+        "what they are asked for say nothing of what such training teaches.",
     ),
     Claim(
         id="PR23",
@@ -77,11 +87,11 @@ LATER = (
     Claim(
         id="PR24",
         says=Says(
-            holds="With one layer the width that recall needs grows with the number of symbols, with two it does not.",
+            holds="The width that recall needs grows faster with the number of symbols with one layer than with two.",
             fails="With one layer the width that recall needs does not grow faster with the number of symbols than "
             "with two.",
-            whether="whether the width that recall needs grows with the number of symbols, with one layer and not with "
-            "two",
+            whether="whether the width that recall needs grows faster with the number of symbols with one layer than "
+            "with two",
         ),
         reading=_scanned(
             "growth from V 4 to V 7 of the smallest width that recalls 0.9: that with one layer less that with two",

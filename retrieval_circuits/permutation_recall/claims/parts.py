@@ -31,6 +31,8 @@ PARTS = (
         controls=(they_recall("no"),),
         source="source",
         source_verdict="Stated, from one example",
+        remark="The source also says that neither attention nor the FFN is enough alone, and calls the FFN's part "
+        "strongly implied. What fails is that the FFN gives the y without an edge to it.",
     ),
     Claim(
         id="PR13",

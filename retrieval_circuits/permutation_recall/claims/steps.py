@@ -35,9 +35,11 @@ def _largest_error(words: str, metric: str, how: str = "") -> dict:
     """The claim on the error of the last step, under one definition of the largest; ``how`` ends its sentences."""
     return {
         "says": Says(
-            holds=f"At the last step the small model always gives the y that is left at least 0.998{how}.",
-            fails=f"At the last step the small model sometimes gives the y that is left less than 0.998{how}.",
-            whether=f"whether at the last step the small model always gives the y that is left at least 0.998{how}",
+            holds=f"At the last step the largest error of the small model{how} is at most 0.002, the mean of networks.",
+            fails=f"At the last step the largest error of the small model{how} is more than 0.002, the mean of "
+            "networks.",
+            whether=f"whether at the last step the largest error of the small model{how} is at most 0.002, the mean of "
+            "networks",
         ),
         "reading": small(words, partial(source_values, metric=metric, **OF_LAST), PROBABILITY),
         "bound": at_most(0.002, "what 0.998 leaves"),

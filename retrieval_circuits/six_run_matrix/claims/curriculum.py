@@ -202,5 +202,8 @@ CURRICULUM = (
         ),
         bound=at_most(DELAY, "about four epochs of three pairs"),
         controls=(_answers("mixed"),),
+        remark="Half of the steps of the mixed arm are on two pairs. Counted in steps on three pairs, mixing delays in "
+        "none of the five seeds, and the claim would be supported; which was meant had not been written down. That was "
+        "found in review.",
     ),
 )

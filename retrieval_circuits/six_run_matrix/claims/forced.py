@@ -11,6 +11,11 @@ from retrieval_circuits.six_run_matrix.claims.shared import ABOVE_GUESS, CHECKS_
 from retrieval_circuits.six_run_matrix.readings import forced, per_seed
 from retrieval_circuits.six_run_matrix.readings.forced import DEEP, EIGHT, HARDLY_NEEDED, QUERY_ONE, QUERY_TWO
 
+SEEN_AT_THE_VALUE = (
+    "It sees attention to the value alone. By what its heads are worth at the read-out, the last layer comes before "
+    "the middle one in five of nine networks at the arrow and in none at the query, and this claim would be open; that "
+    "was found in review."
+)
 TRAINED_ON = (
     "Its networks were first judged after 45 epochs and then trained on to 150, with these verdicts seen; claim and "
     "bound stayed."
@@ -96,7 +101,7 @@ FORCED = (
         source="source",
         source_verdict="Left open: architecture or preference",
         source_stance="left open",
-        remark=TRAINED_ON,
+        remark=f"{TRAINED_ON} {SEEN_AT_THE_VALUE}",
     ),
     Claim(
         id="SR25",
@@ -195,7 +200,7 @@ FORCED = (
         source_stance="left open",
         declared="after",
         remark="It was declared after ties of networks in which no head routes had been seen to count for a lower "
-        "layer.",
+        "layer. The four that it leaves out at the arrow look up in the last layer, by what its heads are worth there.",
     ),
     Claim(
         id="SR22",

@@ -214,6 +214,9 @@ LINKS = (
         controls=(_unrelated("writes", "L1H*.z", "selected_value", 0.3, "1/8"),),
         source="source",
         source_verdict="Supported: value write; key, slot and value were not separated",
+        remark="That it is the value, and not key or slot, is forced: after the last layer's heads no other position "
+        "is read. In networks of one layer, too, answers follow the value as often as they are right, above this "
+        "bound. That was found in review.",
     ),
     Claim(
         id="KV5",
@@ -225,6 +228,9 @@ LINKS = (
         reading=_switched("from the tagger into all keys of layer 1, keys exchanged", readings.key_effects),
         bound=MORE_OFTEN_THAN_NOT,
         controls=(_little("from the tagger into layer 1's queries", partial(readings.key_effects, into="q")),),
+        remark="The control could hardly fail: both prompts ask for the same key, and even all that layer 0 sends into "
+        "these queries moves next to no answer. An unrelated write into the keys was not tried. That was found in "
+        "review.",
     ),
     Claim(
         id="KV6",

@@ -1,0 +1,54 @@
+"""The figure and the table of forks of the source's network: who comes to join values to their keys."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.sgd_selection.design import LARGE_FORKS, LARGE_PARENT
+from retrieval_circuits.sgd_selection.figures.chapter import OF_ORDERS, OVER_ORDERS, ROWS
+from retrieval_circuits.sgd_selection.readings import (
+    forked_at,
+    half_right,
+    joining,
+    kept_by_parents_winner,
+    large_winner,
+    taken_by_another,
+)
+
+SERIES = {"the parent's winner": kept_by_parents_winner, "the best of the other heads": taken_by_another}
+
+
+def large_forks(results: Results) -> View:
+    """What the parent's winner joins at the end of its forks, and the best of the other heads, by when they leave."""
+    found = []
+    for arm in LARGE_FORKS:
+        for series, reading in SERIES.items():
+            rows = reading(arm)(results).rename("value").rename_axis("init_seed").reset_index()
+            found.append(rows.assign(group=f"from step {forked_at(results, arm):,}", series=series, arm=arm))
+    table = in_order(pd.concat(found, ignore_index=True), "series", SERIES)
+    unit = "attention from written values to their keys"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], unit, ROWS, OVER_ORDERS, note=OF_ORDERS)
+
+
+def every_large_fork(results: Results) -> View:
+    """The parent and each of its forks: the head that joins most at the end, and when half of the reads are right."""
+    found = []
+    for arm in (LARGE_PARENT, *LARGE_FORKS):
+        heads, right, read = joining(results, arm), half_right(results, arm), results.final_values("accuracy", arm)
+        for seed, (layer, head) in heads.idxmax(axis=1).items():
+            found.append({
+                "arm": arm, "leaves at step": "" if arm == LARGE_PARENT else f"{forked_at(results, arm):,}",
+                "order": "its own" if arm == LARGE_PARENT else f"{seed}", "joins most": f"L{layer:.0f}H{head:.0f}",
+                "attention to keys": f"{heads.loc[seed].max():.2f}",
+                "half of the reads right at": f"{right[seed]:,.0f}",
+                "right in the end": f"{100 * read[seed]:.0f}\N{NO-BREAK SPACE}%",
+            })  # fmt: skip
+    return View(pd.DataFrame(found), "head", ROWS, note=f"The parent's winner is {_named(results)}")
+
+
+def _named(results: Results) -> str:
+    layer, head = large_winner(results)
+    return f"L{layer}H{head}"
+
+
+VIEWS = {view.__name__: view for view in (large_forks, every_large_fork)}
