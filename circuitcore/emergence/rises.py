@@ -10,13 +10,16 @@ import pandas as pd
 TIMES = 2.0
 """By how much a rise must exceed that change. Of curves of noise, half of it quiet, one in two hundred has one."""
 
+FEWEST = 3
+"""Checkpoints by which a curve's own wavering is judged, at least."""
+
 
 def rises(curve: pd.DataFrame, quiet_from: int | float, times: float = TIMES) -> pd.DataFrame:
     """All rises of a curve, neighbouring ones joined.
 
     Args:
         curve: ``step`` and ``value``, in any order; one curve.
-        quiet_from: a step from which on nothing is learnt; at least three checkpoints from there on.
+        quiet_from: a step from which on nothing is learnt; at least ``FEWEST`` checkpoints from there on.
         times: by how much a change between neighbouring checkpoints must exceed the largest one there, either way.
 
     Returns:
@@ -30,8 +33,8 @@ def rises(curve: pd.DataFrame, quiet_from: int | float, times: float = TIMES) ->
     steps, values = rows["step"].to_numpy(), rows["value"].to_numpy(float)
     if len(np.unique(steps)) < len(steps) or np.isnan(values).any():
         raise ValueError("a curve with two values at one step, or with one that is missing; allowed: one a step")
-    if (n_quiet := int((steps >= quiet_from).sum())) < 3:
-        raise ValueError(f"{n_quiet} checkpoints from step {quiet_from:g} on; allowed: three or more")
+    if (n_quiet := int((steps >= quiet_from).sum())) < FEWEST:
+        raise ValueError(f"{n_quiet} checkpoints from step {quiet_from:g} on; allowed: {FEWEST} or more")
     changes = np.diff(values)
     stands_out = changes > times * np.abs(changes[len(changes) - n_quiet + 1 :]).max()
     edges = np.diff(np.concatenate([[0], stands_out.astype(int), [0]]))

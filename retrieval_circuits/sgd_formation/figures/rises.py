@@ -3,6 +3,7 @@
 import pandas as pd
 
 from circuitcore.emergence import rises as rises_of
+from circuitcore.emergence.rises import FEWEST
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.sgd_formation.design import FULL
@@ -12,6 +13,7 @@ from retrieval_circuits.sgd_formation.readings.networks import probe_curve
 
 NAMED = {"all reads of the probe set": "all reads", "its reads of held-out pairs": "held-out pairs"}
 """What is followed -> the heading of a column."""
+TOO_SHORT = "too few checkpoints"
 
 
 def rises(results: Results) -> View:
@@ -36,7 +38,10 @@ def rises(results: Results) -> View:
 
 def _told(curve: pd.DataFrame) -> str:
     """Every rise in words, with the steps between which it comes."""
-    found = rises_of(curve[["step", "value"]], quiet_from=curve["step"].max() / 2)
+    half = curve["step"].max() / 2
+    if (curve["step"] >= half).sum() < FEWEST:
+        return TOO_SHORT
+    found = rises_of(curve[["step", "value"]], quiet_from=half)
     return "; ".join(f"{row.start:,.0f} to {row.stop:,.0f}: {100 * row.rise:.0f}" for row in found.itertuples())
 
 

@@ -1,5 +1,8 @@
 """Numbers that stand in sentences beside verdicts, counted again from the tables by other means."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from published_stage import evidence
@@ -98,3 +101,63 @@ def test_guessing_begins_later_than_predicted():
     assert (said["late_least"], said["late_most"]) == tuple(
         f"{100 * end:.0f} %" for end in (min(late.values()), max(late.values()))
     )
+
+
+def text_of(page):
+    cells = json.loads((Path(__file__).parents[3] / "book" / f"{page}.ipynb").read_text())["cells"]
+    return " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+def test_which_sizes_recall_by_the_epoch_at_which_the_source_stopped():
+    _, results, only = found("permutation_recall")
+    sizes = [f"d {d}, {h} head{'s' * (h > 1)}, FFN {f}, repeats" for d in (16, 32) for h in (1, 2) for f in (32, 64)]
+    early, end = {}, {}
+    for size in sizes:
+        rows = only.curve("recall", size, variable="")
+        rows = rows[rows["init_seed"].isin(only.seeds(sizes[0]))]
+        wide = rows.pivot(index="step", columns="init_seed", values="value")
+        assert wide.shape[1] == 20
+        early[size], end[size] = wide.loc[wide.index[-1] * 50 / 120], wide.iloc[-1]
+
+    def by_then(part):
+        return sum(int((early[size] > 0.5).sum()) for size in sizes if part in size)
+
+    assert [by_then(part) for part in ("d 32", "d 16", "2 heads", "1 head,")] == [75, 33, 68, 40]
+    smallest = end[sizes[0]]
+    assert [int((smallest >= bar).sum()) for bar in (0.9, 0.99)] == [4, 2]
+    assert int((early[sizes[0]] > 0.5).sum()) == 1
+    said = text_of("permutation_recall")
+    for words in (
+        "seventy-five of eighty wide",
+        "thirty-three narrow",
+        "with two heads sixty-eight and with one forty",
+    ):
+        assert words in said
+    assert "four recall nine in ten and two all but one in a hundred; by the epoch" in said
+
+
+def test_what_networks_say_that_see_the_first_x_alone_repeated():
+    _, results, only = found("permutation_recall")
+    arm = "repeats of x1 alone"
+    first = only.at_final("recall", arm, variable="source 1")["value"]
+    plain = only.at_final("elimination", arm)["value"]
+    other = only.at_final("elimination", "repeats of any x, half")["value"]
+    assert first.mean() == pytest.approx(0.4, abs=0.01), "two of five"
+    assert plain.max() < 0.5, "more than half of the rows without a repeat are wrong"
+    assert other.min() > 0.99, "which others answer"
+    assert "in two of five probes of it" in text_of("permutation_recall")
+
+
+def test_what_the_layers_of_three_are_worth_at_the_read_out():
+    _, results, only = found("six_run_matrix")
+    later = {}
+    for read_out in ("arrow", "query"):
+        rows = only.at_final("joint_ablation_drop", f"{read_out}, 3 x 2", edit="mean@read_out")
+        wide = rows.astype({"site": str}).pivot(index="init_seed", columns="site", values="value")
+        later[read_out] = wide["L2H*"] > wide["L1H*"]
+        if read_out == "arrow":
+            alone = wide[(wide[["L0H*", "L1H*"]] == 0).all(axis=1)]
+    assert [int(found.sum()) for found in later.values()] == [5, 0]
+    assert len(alone) == 4
+    assert (alone["L2H*"] > 0.85).all()
+    assert "in five of nine networks at the arrow" in text_of("six_run_matrix")
