@@ -2,7 +2,8 @@
 
 Written before any network of their arms was trained. That ten networks of four layers, rewarded for the last symbol
 alone, had all stayed at the shortcut was known; so were the errors by place of the first ten networks of one layer,
-which suggested SH63 and SH64.
+which suggested SH63 and SH64. Six layers were planned for SH62, too, and left out for want of time, before any of its
+networks was looked at.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
@@ -20,14 +21,14 @@ RESTS = (
     Claim(
         id="SH62",
         says=Says(
-            holds="Where only the last symbol is rewarded, no depth of one to six layers learns two look-ups in the "
+            holds="Where only the last symbol is rewarded, no depth of one to five layers learns two look-ups in the "
             "steps it had.",
-            fails="Where only the last symbol is rewarded, some depth of one to six layers learns two look-ups.",
-            whether="whether some depth of one to six layers learns two look-ups where only the last symbol is "
+            fails="Where only the last symbol is rewarded, some depth of one to five layers learns two look-ups.",
+            whether="whether some depth of one to five layers learns two look-ups where only the last symbol is "
             "rewarded",
         ),
         reading=Reading(
-            "final error of the second symbol at the best of six depths, only the second rewarded,",
+            "final error of the second symbol at the best of five depths, only the second rewarded,",
             ERROR,
             least_error(2, *ALONE, *LAST_ALONE),
         ),
@@ -35,9 +36,9 @@ RESTS = (
         controls=(
             Control(
                 reading=Reading(
-                    "final error of the second symbol with 6 layers, every step rewarded,",
+                    "final error of the second symbol with 5 layers, every step rewarded,",
                     ERROR,
-                    final_loss(REWARDED[-1], 2),
+                    final_loss(REWARDED[-2], 2),
                 ),
                 bound=IS_LEARNT,
             ),

@@ -34,8 +34,8 @@ ONE = tuple(Cell(1, n_layers, rewarded=True) for n_layers in (1, 2, 3))
 """One look-up: the last step is every step."""
 REWARDED = tuple(Cell(2, n_layers, rewarded=True) for n_layers in (1, 2, 3, 4, 5, 6))
 LAST_ALONE = (Cell(2, 4, rewarded=False),)
-ALONE = tuple(Cell(2, n_layers, rewarded=False) for n_layers in (1, 2, 3, 5, 6))
-"""The last symbol alone rewarded, at the grid's other depths: of its first ``N_ALONE`` seeds."""
+ALONE = tuple(Cell(2, n_layers, rewarded=False) for n_layers in (1, 2, 3, 5))
+"""The last symbol alone rewarded, at other depths of the grid: of its first ``N_ALONE`` seeds."""
 N_ALONE = 5
 GRID = (*ONE, *REWARDED, *LAST_ALONE)
 FOLLOWED = Cell(2, 4, rewarded=True)
