@@ -52,11 +52,13 @@ Who wins the drawn fork was known when it was chosen for that, as its winner is 
 """
 ELSEWHERE = tuple(f"other networks, point {number}" for number in (1, 2))
 """The arms of forks of all networks but the parent, by how late they leave them."""
-LARGE_PARENT = "the source's network"
+LARGE = "the source's network"
 """Of SGD formation, on our stream: that which learns the look-up first. It is twice as wide as the others."""
 WIDER = 2
-LARGE_FORKS = tuple(f"{LARGE_PARENT}, point {number}" for number in (1, 2))
-"""The arms of its forks, by how late they leave it."""
+LARGE_PARENT = f"{LARGE}, nothing changed"
+"""Its fork that changes nothing, from the later point: the parent once more, as far as forks go."""
+LARGE_FORKS = tuple(f"{LARGE}, point {number}" for number in (1, 2))
+"""The arms of its other forks, by how late they leave it."""
 LABEL = 100
 """Such a fork is called LABEL times its network's seed plus its order: a number of its own in its arm."""
 

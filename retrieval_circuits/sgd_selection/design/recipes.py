@@ -117,22 +117,18 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
 
 
 def _at_its_size(params: Params) -> dict[str, tuple[Recipe, ...]]:
-    """The source's network on our stream, and forks of it with other rows, from the first point and from ``ACT`` on."""
+    """Forks of the source's network on our stream, from the first point and from ``ACT`` on; one is as it was."""
     whole = _fitted(params, large_network(_task(), params.large_seed, params.parent_steps, WIDER * params.d_model))
+
+    def fork(at: int, **changed: int) -> Recipe:
+        return dataclasses.replace(whole, parent=(whole.sha256, at), **changed, **_span(params, at, _latest(params)))
+
+    first, late = params.fork_at[0], params.fork_at[ACT]
+    orders = [{"init_seed": order, "data_seed": LARGE_OFFSET + order} for order in params.large_orders]
     forks = {
-        arm: tuple(
-            dataclasses.replace(
-                whole,
-                parent=(whole.sha256, at),
-                init_seed=order,
-                data_seed=LARGE_OFFSET + order,
-                **_span(params, at, _latest(params)),
-            )
-            for order in params.large_orders
-        )
-        for arm, at in zip(LARGE_FORKS, (params.fork_at[0], params.fork_at[ACT]), strict=True)
+        arm: tuple(fork(at, **order) for order in orders) for arm, at in zip(LARGE_FORKS, (first, late), strict=True)
     }
-    return {LARGE_PARENT: (whole,), **forks}
+    return {LARGE_PARENT: (fork(late),), **forks}
 
 
 def _rated(params: Params) -> tuple[Recipe, ...]:
