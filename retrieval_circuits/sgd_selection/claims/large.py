@@ -33,11 +33,12 @@ AT_ITS_SIZE = (
     Claim(
         id="SS34",
         says=Says(
-            holds="At the source's size, too, the winner is settled before it wins: with other rows from five hundred "
-            "steps before, it still joins most values to their keys.",
-            fails="At the source's size the winner is not settled five hundred steps before it wins: with other rows "
-            "from there on, it joins less than half of the values.",
-            whether="whether at the source's size the winner is settled five hundred steps before it wins",
+            holds="In one network of the source's size, too, the winner is settled before it wins: with other rows "
+            "from five hundred steps before, it still joins most values to their keys.",
+            fails="In one network of the source's size the winner is not settled five hundred steps before it wins: "
+            "with other rows from there on, it joins less than half of the values.",
+            whether="whether in one network of the source's size the winner is settled five hundred steps before it "
+            "wins",
         ),
         reading=JOINED(
             "of the values, what the parent's winner joins at the end of forks from the later point,",
@@ -58,11 +59,11 @@ AT_ITS_SIZE = (
     Claim(
         id="SS35",
         says=Says(
-            holds="At the source's size, too, starting weights do not settle the winner alone: with other rows from "
-            "the start, it joins less than half of the values on average.",
-            fails="At the source's size starting weights mostly settle the winner: with other rows from the start, it "
-            "still joins half of the values or more on average.",
-            whether="whether at the source's size starting weights settle the winner",
+            holds="In one network of the source's size, too, starting weights do not settle the winner alone: with "
+            "other rows from the start, it joins less than half of the values on average.",
+            fails="In one network of the source's size starting weights mostly settle the winner: with other rows from "
+            "the start, it still joins half of the values or more on average.",
+            whether="whether in one network of the source's size starting weights settle the winner",
         ),
         reading=JOINED(
             "of the values, what the parent's winner joins at the end of forks from the start,",
@@ -74,9 +75,11 @@ AT_ITS_SIZE = (
     Claim(
         id="SS36",
         says=Says(
-            holds="At the source's size, whatever rows follow, some head comes to join most values to their keys.",
-            fails="At the source's size other rows can leave the values joined by no head.",
-            whether="whether at the source's size some head joins most values to their keys, whatever rows follow",
+            holds="In one network of the source's size some head comes to join most values to their keys whatever rows "
+            "follow, on average.",
+            fails="In one network of the source's size other rows can leave the values joined by no head.",
+            whether="whether in one network of the source's size some head joins most values to their keys, whatever "
+            "rows follow",
         ),
         reading=JOINED(
             "of the values, what the head joins that joins most, in the lesser of an order's two forks,",
