@@ -1,11 +1,9 @@
 """Tables of where networks come to rest half-way between the shortcut and an answer, place by place."""
 
-import numpy as np
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, in_order
-from retrieval_circuits.design import BAND
+from livingpaper.claims.view import View
 from retrieval_circuits.stacked_heads.design import (
     FOUR,
     FRESH,
@@ -19,18 +17,17 @@ from retrieval_circuits.stacked_heads.design import (
     THREE,
     THREE_TAUGHT,
 )
-from retrieval_circuits.stacked_heads.figures.grid import ERROR, PLACES, errors_view
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, PLACES, SYMBOLS, errors_view
 from retrieval_circuits.stacked_heads.readings.grid import Arm
-from retrieval_circuits.stacked_heads.readings.rests import N_PLACES, final_at_places, rest_of
+from retrieval_circuits.stacked_heads.readings.rests import final_at_places, rest_of
 
 DEEPER = (*ONE[1:], *REWARDED[1:], *TAUGHT, FRESH, *THREE, *THREE_TAUGHT, FRESH_SCARCE, LONG_SCARCE, *FOUR, FRESH_FOUR)
 """Networks of two layers or more that were trained to the end; those with one thing changed were stopped early."""
-LEVELS = {f"follows {m} of {N_PLACES} places": rest_of(m) for m in range(1, N_PLACES - 1)}
-"""Errors between following nothing and following all, of one that guesses among the places that it does not follow."""
+HALF_WAY = (rest_of(2), rest_of(1))
+"""Errors of who follows two or one of four places, and guesses among the others: between an answer and nothing."""
 STEP = rest_of(0) - rest_of(1)
 """From one level to the next; and how much more wrong than its best a worst place is where some are not followed."""
-UNEVEN, EVEN = "some places followed", "all places alike"
-NOTE = "A symbol of a network each: those whose error is nearest to one of these levels"
+SOME, ALIKE = "some places", "all alike, in part"
 
 
 def places(results: Results) -> View:
@@ -41,17 +38,21 @@ def places(results: Results) -> View:
 
 
 def rests(results: Results) -> View:
-    """The same of deeper networks and symbols that came to rest half-way: nearest to an error of ``LEVELS``."""
+    """Symbols of deeper networks that came to rest half-way, nearest to an error of ``HALF_WAY``: a row each."""
     found = []
     for arm in (one for one in DEEPER if str(one) in results.arms):
-        rows = _ranked(results, arm)
-        by = rows.groupby(["init_seed", "variable"])["value"]
-        half_way = (by.transform("mean") >= STEP / 2) & (by.transform("mean") < rest_of(0) - STEP / 2)
-        uneven = by.transform("max") - by.transform("min") >= STEP
-        found.append(rows.assign(series=np.where(uneven, UNEVEN, EVEN))[half_way])
-    table = in_order(pd.concat(found, ignore_index=True), "group", PLACES.values())
-    columns = ["group", "series", "arm", "init_seed", "variable", "value"]
-    return View(table[columns], ERROR, "test", BAND, note=NOTE, levels=LEVELS)
+        places = final_at_places(results, arm).rename(columns=PLACES)
+        mean = places.mean(axis=1)
+        kept = places[(mean >= HALF_WAY[0] - STEP / 2) & (mean < HALF_WAY[-1] + STEP / 2)]
+        for (seed, variable), errors in kept.iterrows():
+            found.append({
+                "arm": str(arm), "look-ups": arm.n_steps, "layers": arm.n_layers, "seed": str(seed),
+                "symbol": SYMBOLS[int(variable.removeprefix("x_"))], "error": f"{errors.mean():.2f}",
+                **{place: f"{error:.2f}" for place, error in errors.items()},
+                "follows": SOME if errors.max() - errors.min() >= STEP else ALIKE,
+            })  # fmt: skip
+    table = pd.DataFrame(found)
+    return View(table, ERROR, "test", arms=tuple(dict.fromkeys(table["arm"])) if found else ())
 
 
 def _ranked(results: Results, arm: Arm) -> pd.DataFrame:
