@@ -51,8 +51,8 @@ def rests(results: Results) -> View:
                 **{place: f"{error:.2f}" for place, error in errors.items()},
                 "follows": SOME if errors.max() - errors.min() >= STEP else ALIKE,
             })  # fmt: skip
-    table = pd.DataFrame(found)
-    return View(table, ERROR, "test", arms=tuple(dict.fromkeys(table["arm"])) if found else ())
+    table = pd.DataFrame(found or [{"arm": str(ONE[1]), "symbol": "none of these networks rests half-way"}])
+    return View(table, ERROR, "test", arms=tuple(dict.fromkeys(table["arm"])))
 
 
 def _ranked(results: Results, arm: Arm) -> pd.DataFrame:
