@@ -256,7 +256,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN, LARGE) else ()),
-        *((_links_later(params.n_rows),) if arm == LARGE else ()),
+        *((links(params.n_rows, 1),) if arm == LARGE else ()),
         *((_neurons(params.n_rows), *_of_reads(params.n_rows), _families(params)) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
         *(_of_source(params) if arm == FULL else ()),
@@ -317,16 +317,14 @@ def _of_weights(params: Params) -> tuple[Instrument, ...]:
     )
 
 
-def links(n_rows: int) -> Instrument:
-    """What is tested of networks that an explorer shows, at the steps at which the first of them is shown."""
-    settings = Linked(n_rows=min(N_LOOKED, n_rows), steps=SHOWN_AT)
-    return Instrument(name=LINKS, version=1, measures=link_tests, when="last", settings=settings)
+def links(n_rows: int, layers_later: int = 0) -> Instrument:
+    """What is tested of networks that an explorer shows, at the steps at which the first is shown.
 
-
-def _links_later(n_rows: int) -> Instrument:
-    """The same one layer later, at the end: where the source's network may have what small ones have a layer before."""
-    settings = Linked(n_rows=min(N_LOOKED, n_rows), steps=(), layers_later=1)
-    return Instrument(name=LINKS_LATER, version=1, measures=link_tests, when="last", settings=settings)
+    Or, at the end, of layers that are so many later than those in which small networks have it.
+    """
+    steps, name = ((), LINKS_LATER) if layers_later else (SHOWN_AT, LINKS)
+    settings = Linked(n_rows=min(N_LOOKED, n_rows), steps=steps, layers_later=layers_later)
+    return Instrument(name=name, version=1, measures=link_tests, when="last", settings=settings)
 
 
 SOURCE_RULES, OUR_RULES = "rules_on_the_source", "rules_on_ours"

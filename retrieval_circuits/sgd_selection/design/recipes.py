@@ -39,6 +39,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     HELD,
     HELD_EARLY,
     LABEL,
+    LARGE,
     LARGE_FORKS,
     LARGE_PARENT,
     LAYER,
@@ -128,7 +129,7 @@ def _at_its_size(params: Params) -> dict[str, tuple[Recipe, ...]]:
     forks = {
         arm: tuple(fork(at, **order) for order in orders) for arm, at in zip(LARGE_FORKS, (first, late), strict=True)
     }
-    return {LARGE_PARENT: (fork(late),), **forks}
+    return {LARGE: (whole,), LARGE_PARENT: (fork(late),), **forks}
 
 
 def _rated(params: Params) -> tuple[Recipe, ...]:
@@ -288,6 +289,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """
     n_looked = min(N_LOOKED, params.n_rows)
     asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
+    if arm == LARGE:  # SGD formation measures it; here its forks go on from it
+        return ()
     if arm == RATED:
         return (Instrument(name="measurements", version=1, measures=reached, settings=asked),)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)

@@ -15,7 +15,7 @@ ERROR = at_most(0.05, "one network of twenty, the usual bound on errors")
 KINDS = "shuffled targets, one layer, untrained"
 MIXED = (
     "The share and its interval are of a mix, in equal parts, of three kinds of network: all of these births are of "
-    "networks of one layer, most of which have one; the other two kinds have none. None of them reports a part that "
+    "networks of one layer, most of which have one; the other two kinds have none. Not one reports a part that "
     "is not there: networks of one layer do copy. It says how often a part is born without the circuit."
 )
 
