@@ -318,10 +318,7 @@ def _of_weights(params: Params) -> tuple[Instrument, ...]:
 
 
 def links(n_rows: int, layers_later: int = 0) -> Instrument:
-    """What is tested of networks that an explorer shows, at the steps at which the first is shown.
-
-    Or, at the end, of layers that are so many later than those in which small networks have it.
-    """
+    """What is tested where an explorer shows networks; or, at the end, of layers so many later than small ones' are."""
     steps, name = ((), LINKS_LATER) if layers_later else (SHOWN_AT, LINKS)
     settings = Linked(n_rows=min(N_LOOKED, n_rows), steps=steps, layers_later=layers_later)
     return Instrument(name=name, version=1, measures=link_tests, when="last", settings=settings)
