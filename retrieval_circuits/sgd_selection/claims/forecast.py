@@ -13,7 +13,15 @@ from retrieval_circuits.sgd_selection.readings import LATEST
 
 CHECKPOINTS = share_of("checkpoints")
 GROWTH = Unit(name="%", of="the growth", times=100, digits=1)
+TEN_POINTS = at_least(0.1, "ten points of the thousand steps before")
 _of_orders = partial(Reading, draws=OF_ORDERS)
+
+
+def _beyond_the_score(forecast: str, metric: str) -> Reading:
+    """How much oftener a forecast names the winner than what heads join already."""
+    less = Less(readings.ranked_first(metric), readings.ranked_first("joins"))
+    return Reading(f"share of checkpoints at which {forecast} names the winner, less that of the score,", POINTS, less)
+
 
 PREDICTION = (
     Claim(
@@ -48,12 +56,8 @@ PREDICTION = (
             "oftener.",
             whether="whether the push names the winner better than the score",
         ),
-        reading=Reading(
-            "share of checkpoints at which the push names the winner, less that of the score,",
-            POINTS,
-            Less(readings.ranked_first("push"), readings.ranked_first("joins")),
-        ),
-        bound=at_least(0.1, "ten points of the thousand steps before"),
+        reading=_beyond_the_score("the push", "push"),
+        bound=TEN_POINTS,
     ),
     Claim(
         id="SS37",
@@ -64,12 +68,8 @@ PREDICTION = (
             "the winner as often as alignment does, or oftener.",
             whether="whether alignment names the winner better than the score",
         ),
-        reading=Reading(
-            "share of checkpoints at which alignment names the winner, less that of the score,",
-            POINTS,
-            Less(readings.ranked_first("aligned"), readings.ranked_first("joins")),
-        ),
-        bound=at_least(0.1, "ten points of the thousand steps before"),
+        reading=_beyond_the_score("alignment", "aligned"),
+        bound=TEN_POINTS,
         declared="after",
         remark="Declared when SS13 was known, before alignment was looked at: the push is alignment times two lengths, "
         "of which one differs from head to head.",

@@ -9,7 +9,7 @@ are on how much is joined, over orders.
 from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Reading, worst_of
+from livingpaper.claims.reading import Reading, at_end, worst_of
 from livingpaper.claims.units import at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_selection import readings
@@ -23,7 +23,7 @@ FIRST, LATE = LARGE_FORKS
 
 def _read(arm: str) -> Control:
     return Control(
-        reading=Reading("accuracy of these forks at the end", share_of("reads"), readings.read_at_the_end(arm)),
+        reading=Reading("accuracy of these forks at the end", share_of("reads"), at_end("accuracy", arm)),
         bound=BEHAVIOUR,
         spoils="either",
     )

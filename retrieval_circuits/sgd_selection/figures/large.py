@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from circuitcore.models import Head
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.sgd_selection.design import LARGE_FORKS, LARGE_PARENT
@@ -38,17 +39,13 @@ def every_large_fork(results: Results) -> View:
         for seed, (layer, head) in heads.idxmax(axis=1).items():
             found.append({
                 "arm": arm, "leaves at step": "" if arm == LARGE_PARENT else f"{forked_at(results, arm):,}",
-                "order": "its own" if arm == LARGE_PARENT else f"{seed}", "joins most": f"L{layer:.0f}H{head:.0f}",
+                "order": "its own" if arm == LARGE_PARENT else f"{seed}",
+                "joins most": str(Head(int(layer), int(head))),
                 "attention to keys": f"{heads.loc[seed].max():.2f}",
                 "half of the reads right at": f"{right[seed]:,.0f}",
                 "right in the end": f"{100 * read[seed]:.0f}\N{NO-BREAK SPACE}%",
             })  # fmt: skip
-    return View(pd.DataFrame(found), "head", ROWS, note=f"The parent's winner is {_named(results)}")
-
-
-def _named(results: Results) -> str:
-    layer, head = large_winner(results)
-    return f"L{layer}H{head}"
+    return View(pd.DataFrame(found), "head", ROWS, note=f"The parent's winner is {Head(*large_winner(results))}")
 
 
 VIEWS = {view.__name__: view for view in (large_forks, every_large_fork)}

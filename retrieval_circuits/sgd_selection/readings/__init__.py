@@ -35,7 +35,6 @@ from retrieval_circuits.sgd_selection.readings.large import (
     kept_by_parents_winner,
     large_winner,
     most_joined,
-    read_at_the_end,
     taken_by_another,
 )
 from retrieval_circuits.sgd_selection.readings.winners import (
@@ -62,12 +61,6 @@ from retrieval_circuits.sgd_selection.readings.winners import (
 )
 
 __all__ = [
-    "kept_by_parents_winner",
-    "most_joined",
-    "read_at_the_end",
-    "taken_by_another",
-    "joining",
-    "large_winner",
     "AHEAD",
     "AT",
     "FROM",
@@ -84,13 +77,17 @@ __all__ = [
     "half_read",
     "half_right",
     "joined",
+    "joining",
     "joins_at_equal_loss",
     "keeping",
     "keeping_anothers",
     "keeps_winner",
+    "kept_by_parents_winner",
+    "large_winner",
     "leader_stays",
     "learnt",
     "looks_gained",
+    "most_joined",
     "older_by",
     "older_gradients",
     "others_join",
@@ -108,6 +105,7 @@ __all__ = [
     "share_of_time",
     "shares_winner",
     "stays_when_another_is_damped",
+    "taken_by_another",
     "time_shift",
     "tuned",
     "whose_heads_win",

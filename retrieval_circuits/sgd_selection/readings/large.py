@@ -34,11 +34,6 @@ def taken_by_another(arm: str) -> OfArms:
     )
 
 
-def read_at_the_end(arm: str) -> OfArms:
-    """Values of a reading: share of reads answered right at the end."""
-    return OfArms((arm,), lambda results: results.final_values("accuracy", arm))
-
-
 def most_joined(arm: str) -> OfArms:
     """Values of a reading: what the head joins that joins most of all."""
     return OfArms((arm,), lambda results: joining(results, arm).max(axis=1))

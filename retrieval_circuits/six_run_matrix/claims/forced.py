@@ -101,7 +101,7 @@ FORCED = (
         source="source",
         source_verdict="Left open: architecture or preference",
         source_stance="left open",
-        remark=f"{TRAINED_ON} {SEEN_AT_THE_VALUE}",
+        remark=TRAINED_ON,
     ),
     Claim(
         id="SR25",
@@ -172,7 +172,7 @@ FORCED = (
         source="source",
         source_verdict="Left open: architecture or preference",
         source_stance="left open",
-        remark=TRAINED_ON,
+        remark=f"{TRAINED_ON} {SEEN_AT_THE_VALUE}",
     ),
     Claim(
         id="SR26",

@@ -109,7 +109,7 @@ def text_of(page):
 
 
 def test_which_sizes_recall_by_the_epoch_at_which_the_source_stopped():
-    _, results, only = found("permutation_recall")
+    _, _, only = found("permutation_recall")
     sizes = [f"d {d}, {h} head{'s' * (h > 1)}, FFN {f}, repeats" for d in (16, 32) for h in (1, 2) for f in (32, 64)]
     early, end = {}, {}
     for size in sizes:
@@ -137,7 +137,7 @@ def test_which_sizes_recall_by_the_epoch_at_which_the_source_stopped():
 
 
 def test_what_networks_say_that_see_the_first_x_alone_repeated():
-    _, results, only = found("permutation_recall")
+    _, _, only = found("permutation_recall")
     arm = "repeats of x1 alone"
     first = only.at_final("recall", arm, variable="source 1")["value"]
     plain = only.at_final("elimination", arm)["value"]
@@ -149,7 +149,9 @@ def test_what_networks_say_that_see_the_first_x_alone_repeated():
 
 
 def test_what_the_layers_of_three_are_worth_at_the_read_out():
-    _, results, only = found("six_run_matrix")
+    of, _, only = found("six_run_matrix")
+    told = [claim.id for claim in of.study.CLAIMS if "five of nine networks at the arrow" in claim.remark]
+    assert told == ["SR21"], "the claim that it would leave open"
     later = {}
     for read_out in ("arrow", "query"):
         rows = only.at_final("joint_ablation_drop", f"{read_out}, 3 x 2", edit="mean@read_out")
