@@ -112,7 +112,7 @@ def checkpoint_epochs(epochs: int, *, dense: bool) -> tuple[int, ...]:
 THROUGH, MIDWAY = (0, 10, 20, 30, 40, 60), (0, 10, 40)
 """Epochs whose weights are shipped besides the last: of torch's first network; of the others of its first ``N_MIDWAY``
 those at which the front page stops."""
-N_MIDWAY, N_CONTROLS = 5, 1
+N_MIDWAY, N_CONTROLS = 3, 1
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:

@@ -1,24 +1,31 @@
-"""Claims on forks of the source's network: whether what forks of small networks show holds at its size.
+"""Claims on forks of the source's network, and on what of it makes a start settle the winner, size or scale.
 
 Written before any of these forks was trained; there was no pilot. Of the parent all was known: it is the one of five
 that reads first, half of its values are joined some five hundred steps after the later point, by a head of its first
 layer, and one of the other four networks joins in its second. Shares of five orders cannot be decided, so that claims
 are on how much is joined, over orders.
+
+SS38 and SS39 were written when these were known, before any of their networks was trained. Small networks are drawn
+there as the source draws its own: embeddings fifty times as large, other weights by torch's rules. Size, rate and rows
+are theirs. One pilot of a seed that is in no arm came to read, and a head of its first layer joined nine values in ten;
+it was not forked.
 """
 
 from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Reading, at_end, worst_of
-from livingpaper.claims.units import at_least, at_most, share_of
+from livingpaper.claims.reading import Less, Reading, at_end, worst_of
+from livingpaper.claims.units import POINTS, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_selection import readings
 from retrieval_circuits.sgd_selection.claims.counting import OF_ORDERS
-from retrieval_circuits.sgd_selection.design import LARGE_FORKS
+from retrieval_circuits.sgd_selection.design import DRAWN_WIDE, DRAWN_WIDE_FORKS, ELSEWHERE, LARGE_FORKS, NETWORKS
 
 HALF = at_least(0.5, "half of the values, as of a winner")
 JOINED = partial(Reading, unit=share_of("attention"), draws=OF_ORDERS)
 FIRST, LATE = LARGE_FORKS
+KEPT_WIDE = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS)
+KEPT_SMALL = readings.kept_by_own_winner(NETWORKS, ELSEWHERE[0])
 
 
 def _read(arm: str) -> Control:
@@ -87,5 +94,62 @@ AT_ITS_SIZE = (
         ),
         bound=HALF,
         controls=(_read(FIRST), _read(LATE)),
+    ),
+)
+
+WIDE_HAVE_A_WINNER = Control(
+    reading=Reading(
+        "of the values, what the head joins that joins most, in the networks themselves,",
+        share_of("attention"),
+        readings.most_joined(DRAWN_WIDE),
+    ),
+    bound=HALF,
+    spoils="either",
+)
+BY_SCALE = (
+    Claim(
+        id="SS38",
+        says=Says(
+            holds="Small networks that are drawn as the source draws its own mostly have their winner settled by the "
+            "start: with other rows from there, it still joins half of the values or more on average.",
+            fails="Drawn as the source draws its own, too, small networks have starts that do not settle the winner "
+            "alone: with other rows from there, it joins less than half of the values on average.",
+            whether="whether in small networks that are drawn as the source draws its own the start settles the winner",
+        ),
+        reading=Reading(
+            "of the values, what a network's own winner joins at the end of its forks from the start, drawn as the "
+            "source draws,",
+            share_of("attention"),
+            KEPT_WIDE,
+        ),
+        bound=HALF,
+        controls=(
+            WIDE_HAVE_A_WINNER,
+            Control(
+                reading=Reading(
+                    "accuracy of these forks at the end", share_of("reads"), readings.read_by_network(DRAWN_WIDE_FORKS)
+                ),
+                bound=BEHAVIOUR,
+                spoils="either",
+            ),
+        ),
+    ),
+    Claim(
+        id="SS39",
+        says=Says(
+            holds="The scale at which weights are drawn matters to that: drawn as the source draws, a small network's "
+            "winner keeps more of the values under other rows than drawn small.",
+            fails="The scale at which weights are drawn hardly matters to that: drawn as the source draws, a small "
+            "network's winner keeps no more of the values under other rows than drawn small.",
+            whether="whether the scale at which weights are drawn matters to what a start settles",
+        ),
+        reading=Reading(
+            "of the values, what a network's own winner joins at the end of its forks from the start, drawn as the "
+            "source draws, less the same of the network of that seed drawn small,",
+            POINTS,
+            Less(KEPT_WIDE, KEPT_SMALL),
+        ),
+        bound=at_least(0.1, "ten points"),
+        controls=(WIDE_HAVE_A_WINNER,),
     ),
 )

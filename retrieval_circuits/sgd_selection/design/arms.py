@@ -59,6 +59,10 @@ LARGE_PARENT = f"{LARGE}, nothing changed"
 """Its fork that changes nothing, from the later point: the parent once more, as far as forks go."""
 LARGE_FORKS = tuple(f"{LARGE}, point {number}" for number in (1, 2))
 """The arms of its other forks, by how late they leave it."""
+DRAWN_WIDE = "drawn as the source draws"
+"""Small networks but for their weights, embeddings fifty times as large among them, on the rows of the small ones."""
+DRAWN_WIDE_FORKS = f"{DRAWN_WIDE}, from the start"
+"""The arm of their forks from the first step on, with the rows of those of ``ELSEWHERE``."""
 LABEL = 100
 """Such a fork is called LABEL times its network's seed plus its order: a number of its own in its arm."""
 

@@ -18,10 +18,10 @@ from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.training.during import Clamp, During, Freeze, Graft, Hold, Scale
 from circuitcore.training.optimizer import Optimizer
-from circuitcore.training.recipe import Recipe, Stage
+from circuitcore.training.recipe import Recipe
 from retrieval_circuits.design import N_BESIDE
-from retrieval_circuits.sgd_formation.design import EVERY, N_LOOKED, SHOWN_AT, large_network, links, small_network
-from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
+from retrieval_circuits.sgd_formation.design import EVERY, N_LOOKED, SHOWN_AT, links
+from retrieval_circuits.sgd_formation.measures import Counts, Removed, part_removed
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,
     BOOSTED,
@@ -29,6 +29,8 @@ from retrieval_circuits.sgd_selection.design.arms import (
     DAMPED,
     DESCENT,
     DRAWN_FORK,
+    DRAWN_WIDE,
+    DRAWN_WIDE_FORKS,
     EARLY,
     ELSEWHERE,
     FROZEN,
@@ -38,7 +40,6 @@ from retrieval_circuits.sgd_selection.design.arms import (
     HEADS,
     HELD,
     HELD_EARLY,
-    LABEL,
     LARGE,
     LARGE_FORKS,
     LARGE_PARENT,
@@ -61,24 +62,14 @@ from retrieval_circuits.sgd_selection.design.arms import (
     TOLD,
     TRACED,
     TUNED,
-    WIDER,
 )
+from retrieval_circuits.sgd_selection.design.networks import latest, network_of, steps_between, up_to
+from retrieval_circuits.sgd_selection.design.other_starts import at_its_size, drawn_wide, fork_of
 from retrieval_circuits.sgd_selection.design.params import Params
 from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, reached, routes, updates
 
 ORDER_OFFSET = 30_000
 """Orders of data have seeds of their own: no fork has its parent's rows, and forks of one seed share theirs."""
-ELSEWHERE_OFFSET, N_ELSEWHERE = 40_000, 25_000
-"""The same of forks of the other networks; as these seeds end at 65,535, networks 250 seeds apart share rows."""
-LARGE_OFFSET = 31_000
-"""The same of forks of the source's network."""
-EVERY_OF_FORKS = 100
-LONGER = 4
-"""Forks from the first two points have a quarter more steps: what comes so early moves when the look-up comes."""
-N_TRAIN = 8_000
-"""Rows of the fixed set, which no network here reads: of the data set that SGD formation has."""
-N_TEST = 2_048
-"""Rows of each other split."""
 N_PUSHED = 256
 """Rows on which the gradient of the loss is taken: four batches of training."""
 N_REMOVED = 32
@@ -91,11 +82,11 @@ BOOST = 3.0
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes; of forks one per order of the data, whose seed stands for the fork's."""
-    parent = _network(params, params.parent)
+    parent = network_of(params, params.parent)
     others = [seed for seed in params.seeds if seed != params.parent]
     first = _fork(params, parent, params.fork_at[0], params.order_seeds[0])
     return {
-        NETWORKS: tuple(_network(params, seed) for seed in params.seeds),
+        NETWORKS: tuple(network_of(params, seed) for seed in params.seeds),
         PARENT: (parent,),
         REPLAY: (_fork(params, parent, params.fork_at[ACT], None),),
         **{
@@ -106,43 +97,29 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         **_never_loose(params),
         **_given(params),
         **{
-            arm: tuple(_fork_of(params, seed, at, order) for seed in others for order in params.elsewhere_orders)
+            arm: tuple(fork_of(params, seed, at, order) for seed in others for order in params.elsewhere_orders)
             for arm, at in zip(ELSEWHERE, params.elsewhere_at, strict=True)
         },
         **_exchanged(params, parent, first),
         DRAWN_FORK: (first,),
-        **_at_its_size(params),
+        **at_its_size(params),
+        **drawn_wide(params, others),
         RATED: _rated(params),
         DESCENT: tuple(_descended(params, seed) for seed in params.seeds),
     }
 
 
-def _at_its_size(params: Params) -> dict[str, tuple[Recipe, ...]]:
-    """Forks of the source's network on our stream, from the first point and from ``ACT`` on; one is as it was."""
-    whole = _fitted(params, large_network(_task(), params.large_seed, params.parent_steps, WIDER * params.d_model))
-
-    def fork(at: int, **changed: int) -> Recipe:
-        return dataclasses.replace(whole, parent=(whole.sha256, at), **changed, **_span(params, at, _latest(params)))
-
-    first, late = params.fork_at[0], params.fork_at[ACT]
-    orders = [{"init_seed": order, "data_seed": LARGE_OFFSET + order} for order in params.large_orders]
-    forks = {
-        arm: tuple(fork(at, **order) for order in orders) for arm, at in zip(LARGE_FORKS, (first, late), strict=True)
-    }
-    return {LARGE: (whole,), LARGE_PARENT: (fork(late),), **forks}
-
-
 def _rated(params: Params) -> tuple[Recipe, ...]:
     """One network for three fifths of Adam's steps, by SGD at every rate with every momentum."""
     steps = EVERY * max(1, params.parent_steps * 3 // (5 * EVERY))
-    network, at = _network(params, TUNED_ON), (0, steps // 2, steps)
-    plain = dataclasses.replace(network, stages=_up_to(params, steps), checkpoint_at=at)
+    network, at = network_of(params, TUNED_ON), (0, steps // 2, steps)
+    plain = dataclasses.replace(network, stages=up_to(params, steps), checkpoint_at=at)
     return tuple(_by_sgd(plain, rate, momentum) for momentum in MOMENTA for rate in RATES)
 
 
 def _descended(params: Params, seed: int) -> Recipe:
     """A network of the same start, on the same rows, by SGD for several times the steps."""
-    longer = _network(params, seed, SLOWER)
+    longer = network_of(params, seed, SLOWER)
     return _by_sgd(dataclasses.replace(longer, checkpoint_at=longer.checkpoint_at[::SLOWER]), *TUNED)
 
 
@@ -181,7 +158,7 @@ def _never_loose(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """
     made = {NEVER_LOOSE: [], NEVER_LOOSE_WIDE: []}
     for seed in params.frozen_seeds:
-        small, longer = (_network(params, seed, share) for share in (1.0, 1.5))
+        small, longer = (network_of(params, seed, share) for share in (1.0, 1.5))
         wide = dataclasses.replace(longer, model=dataclasses.replace(longer.model, init="torch"))
         made[NEVER_LOOSE].append(dataclasses.replace(small, during=(_queries_and_keys(small),)))
         made[NEVER_LOOSE_WIDE].append(dataclasses.replace(wide, during=(_queries_and_keys(wide),)))
@@ -194,7 +171,7 @@ def _given(params: Params) -> dict[str, tuple[Recipe, ...]]:
     for arm, behind in {GIVEN: 1, GIVEN_TWO: 2}.items():
         told = (Clamp(parts=(f"L{LAYER}H{TOLD}",), behind=behind),)
         share = EVERY * max(1, round(PARTS[arm] * params.parent_steps / EVERY)) / params.parent_steps
-        networks = [_network(params, seed, share) for seed in params.frozen_seeds]
+        networks = [network_of(params, seed, share) for seed in params.frozen_seeds]
         made[arm] = tuple(dataclasses.replace(network, during=told, engine="torch") for network in networks)
     return made
 
@@ -205,7 +182,7 @@ def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple
     Heads take their moments along. All end with the forks that end last.
     """
     act, heads = params.fork_at[ACT], tuple(f"L{LAYER}H{head}" for head in HEADS)
-    span = _span(params, act, _latest(params))
+    span = steps_between(params, act, latest(params))
     given = [((), ()), tuple((Graft(parts=heads, source=(other.sha256, act)),) for other in (first, parent))]
     return {
         arm: tuple(
@@ -216,61 +193,14 @@ def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple
     }
 
 
-def _network(params: Params, seed: int, longer: float | int = 1) -> Recipe:
-    """A network of SGD formation on fresh rows of our stream, for so many times its steps."""
-    steps = round(longer * params.parent_steps)
-    return _fitted(params, small_network(_task(), seed, steps, params.d_model, fresh=True))
-
-
-def _task() -> BalancedStream:
-    return BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)
-
-
-def _fitted(params: Params, network: Recipe) -> Recipe:
-    """A network with the engine and the batches that were asked for."""
-    stages = _up_to(params, network.checkpoint_at[-1])
-    return dataclasses.replace(network, engine=params.engine, batch_size=params.batch_size, stages=stages)
-
-
 def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tuple[During, ...] = ()) -> Recipe:
     """The parent from step ``at`` on, with another order of the data or, without one, its own.
 
     Nothing of a fork is drawn from its ``init_seed``: here it names the order, so that each has one number an arm.
     """
     seeds = {} if order is None else {"init_seed": order, "data_seed": ORDER_OFFSET + order}
-    span = _span(params, at, _latest(params) if at in params.fork_at[:2] else params.steps)
+    span = steps_between(params, at, latest(params) if at in params.fork_at[:2] else params.steps)
     return dataclasses.replace(parent, parent=(parent.sha256, at), during=during, **seeds, **span)
-
-
-def _latest(params: Params) -> int:
-    return params.steps + params.steps // LONGER
-
-
-def _span(params: Params, at: int, end: int) -> dict[str, tuple]:
-    """Stages and checkpoints of a fork from one step of the whole training to another."""
-    return {"stages": _up_to(params, end), "checkpoint_at": (*range(0, end - at, EVERY_OF_FORKS), end - at)}
-
-
-def _fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
-    """A network from step ``at`` on, with other rows, up to where networks end or, from the first point, beyond.
-
-    Forks of one network and order share their rows, wherever they leave.
-    """
-    network, label = _network(params, seed), LABEL * seed + order
-    last = params.parent_steps + (params.parent_steps // LONGER if at == params.elsewhere_at[0] else 0)
-    return dataclasses.replace(
-        network,
-        parent=(network.sha256, at),
-        stages=_up_to(params, last),
-        checkpoint_at=(0, EVERY * -(-last // EVERY) - at),
-        init_seed=label,
-        data_seed=ELSEWHERE_OFFSET + label % N_ELSEWHERE,
-    )
-
-
-def _up_to(params: Params, step: int) -> tuple[Stage, ...]:
-    """The whole training, up to the end of the epoch that has the step."""
-    return (Stage(("train",), -(-step // EVERY), EVERY * params.batch_size),)
 
 
 def _queries_and_keys(recipe: Recipe) -> Freeze:
@@ -294,7 +224,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm == RATED:
         return (Instrument(name="measurements", version=1, measures=reached, settings=asked),)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
-    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS):
+    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS, DRAWN_WIDE, DRAWN_WIDE_FORKS):
         return found
     if arm == DRAWN_FORK:
         return (*found, links(params.n_rows))

@@ -32,9 +32,11 @@ from retrieval_circuits.sgd_selection.readings.forecast import (
 )
 from retrieval_circuits.sgd_selection.readings.large import (
     joining,
+    kept_by_own_winner,
     kept_by_parents_winner,
     large_winner,
     most_joined,
+    read_by_network,
     taken_by_another,
 )
 from retrieval_circuits.sgd_selection.readings.winners import (
@@ -82,6 +84,7 @@ __all__ = [
     "keeping",
     "keeping_anothers",
     "keeps_winner",
+    "kept_by_own_winner",
     "kept_by_parents_winner",
     "large_winner",
     "leader_stays",
@@ -94,6 +97,7 @@ __all__ = [
     "parents_winner",
     "predicted",
     "ranked_first",
+    "read_by_network",
     "ranked_first_at",
     "removal_agrees",
     "replaced_when_damped",

@@ -1,10 +1,13 @@
-"""Which head joins values to keys in the source's network on our stream, and in its forks; in whatever layer it is."""
+"""Which head joins values to keys in the source's network on our stream, and in its forks; in whatever layer it is.
+
+And in small networks, so that one reading serves both.
+"""
 
 import pandas as pd
 
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_selection.design import LARGE_PARENT
+from retrieval_circuits.sgd_selection.design import LARGE_PARENT, forked
 
 AT_THE_END = ["init_seed", "layer", "head"]
 
@@ -37,3 +40,26 @@ def taken_by_another(arm: str) -> OfArms:
 def most_joined(arm: str) -> OfArms:
     """Values of a reading: what the head joins that joins most of all."""
     return OfArms((arm,), lambda results: joining(results, arm).max(axis=1))
+
+
+def kept_by_own_winner(networks: str, forks: str) -> OfArms:
+    """Values of a reading: what a network's head joins at the end of its forks that joins most at its own end.
+
+    The mean over the forks, by network.
+    """
+
+    def values(results: Results) -> pd.Series:
+        own, joins = joining(results, networks).idxmax(axis=1), joining(results, forks)
+        kept = {label: joins.loc[label, own[forked(label)]] for label in joins.index}
+        return pd.Series(kept).groupby(forked).mean().rename_axis("init_seed")
+
+    return OfArms((networks, forks), values)
+
+
+def read_by_network(forks: str) -> OfArms:
+    """Values of a reading: accuracy at the end of a network's forks, the mean over them."""
+
+    def values(results: Results) -> pd.Series:
+        return results.final_values("accuracy", forks).groupby(forked).mean().rename_axis("init_seed")
+
+    return OfArms((forks,), values)

@@ -1,0 +1,90 @@
+"""Forks of networks other than the parent: of other small ones, of these drawn wide, of the source's network."""
+
+import dataclasses
+
+from circuitcore.training.recipe import Recipe
+from retrieval_circuits.sgd_formation.design import EVERY, large_network
+from retrieval_circuits.sgd_selection.design.arms import (
+    ACT,
+    DRAWN_WIDE,
+    DRAWN_WIDE_FORKS,
+    LABEL,
+    LARGE,
+    LARGE_FORKS,
+    LARGE_PARENT,
+    WIDER,
+)
+from retrieval_circuits.sgd_selection.design.networks import (
+    LONGER,
+    fitted,
+    latest,
+    network_of,
+    steps_between,
+    task,
+    up_to,
+)
+from retrieval_circuits.sgd_selection.design.params import Params
+
+ELSEWHERE_OFFSET, N_ELSEWHERE = 40_000, 25_000
+"""Seeds of the rows of forks of other networks; as they end at 65,535, networks 250 seeds apart share rows."""
+LARGE_OFFSET = 31_000
+"""The same of forks of the source's network."""
+EVERY_WIDE = 5
+"""Of how many checkpoints networks that are drawn wide have one."""
+
+
+def fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
+    """A network from step ``at`` on, with other rows, up to where networks end or, from the first point, beyond."""
+    last = params.parent_steps + (params.parent_steps // LONGER if at == params.elsewhere_at[0] else 0)
+    return _with_other_rows(params, network_of(params, seed), at, order, EVERY * -(-last // EVERY))
+
+
+def _with_other_rows(params: Params, network: Recipe, at: int, order: int, last: int) -> Recipe:
+    """A network from step ``at`` to ``last``; forks of one seed and order share their rows, wherever they leave."""
+    label = LABEL * network.init_seed + order
+    return dataclasses.replace(
+        network,
+        parent=(network.sha256, at),
+        stages=up_to(params, last),
+        checkpoint_at=(0, last - at),
+        init_seed=label,
+        data_seed=ELSEWHERE_OFFSET + label % N_ELSEWHERE,
+    )
+
+
+def drawn_wide(params: Params, seeds: list[int]) -> dict[str, tuple[Recipe, ...]]:
+    """Small networks whose weights are drawn as the source draws its own, and forks of them from the start.
+
+    A pilot (init seed 0) read by step 2,000 and joined with a head of the first layer. Forks end with their networks.
+    """
+    networks = [_wide(network_of(params, seed)) for seed in seeds]
+    forks = tuple(
+        _with_other_rows(params, network, 0, order, params.parent_steps)
+        for network in networks
+        for order in params.elsewhere_orders
+    )
+    return {DRAWN_WIDE: tuple(networks), DRAWN_WIDE_FORKS: forks}
+
+
+def _wide(network: Recipe) -> Recipe:
+    """The same drawn wide, with fewer checkpoints."""
+    *before, last = network.checkpoint_at
+    model = dataclasses.replace(network.model, init="torch")
+    return dataclasses.replace(network, model=model, checkpoint_at=(*before[::EVERY_WIDE], last))
+
+
+def at_its_size(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """Forks of the source's network on our stream, from the first point and from ``ACT`` on; one is as it was."""
+    whole = fitted(params, large_network(task(), params.large_seed, params.parent_steps, WIDER * params.d_model))
+
+    def fork(at: int, **changed: int) -> Recipe:
+        return dataclasses.replace(
+            whole, parent=(whole.sha256, at), **changed, **steps_between(params, at, latest(params))
+        )
+
+    first, late = params.fork_at[0], params.fork_at[ACT]
+    orders = [{"init_seed": order, "data_seed": LARGE_OFFSET + order} for order in params.large_orders]
+    forks = {
+        arm: tuple(fork(at, **order) for order in orders) for arm, at in zip(LARGE_FORKS, (first, late), strict=True)
+    }
+    return {LARGE: (whole,), LARGE_PARENT: (fork(late),), **forks}
