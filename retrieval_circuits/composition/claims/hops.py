@@ -86,8 +86,8 @@ LAYERS = (
     Claim(
         id="KF13",
         says=Says(
-            holds="After one layer the words of the second permutation hold two hops.",
-            fails="After one layer the words of the second permutation do not hold two hops.",
+            holds="After one layer the words of the second permutation hold two hops, on average.",
+            fails="After one layer the words of the second permutation do not hold two hops, on average.",
             whether="whether words of the second permutation hold two hops after one layer",
         ),
         reading=held(

@@ -139,11 +139,12 @@ LOOKING = (
     Claim(
         id="SF19",
         says=Says(
-            holds="On the source's stream small networks look the key up five hundred steps or more after half of the "
-            "reads are right.",
-            fails="On the source's stream small networks look the key up less than five hundred steps after half of "
-            "the reads are right.",
-            whether="whether small networks there look the key up five hundred steps after half of the reads",
+            holds="On the source's stream the key decides half of small networks' answers five hundred steps or more "
+            "after half of the reads are right.",
+            fails="On the source's stream the key decides half of small networks' answers less than five hundred steps "
+            "after half of the reads are right.",
+            whether="whether on the source's stream the key decides small networks' answers five hundred steps after "
+            "half of the reads",
         ),
         reading=when(
             "steps from half of the reads right to half of the answers that follow another key,",
@@ -151,6 +152,8 @@ LOOKING = (
         ),
         bound=at_least(500, "a sixth of the steps first given on our stream: a phase of its own"),
         controls=(NO_PHASE_ON_OURS,),
+        remark="It said that networks look the key up, until the result was read again: one of the five comes to use "
+        "the key without a head that looks at the value.",
     ),
     Claim(
         id="SF8",

@@ -120,6 +120,8 @@ FORMATION = (
         ),
         bound=at_least(0.5, "more often than not"),
         controls=(LOOKS_ON_OURS,),
+        remark="Half of all reads are right before half of those of three keys are. Asked at that later checkpoint, "
+        "seven of ten answers stay in each start, which would be decided; seen after the result.",
     ),
     Claim(
         id="SF28",
@@ -299,7 +301,8 @@ FEATURES = (
                 spoils="either",
             ),
         ),
-        remark="Its control could hardly have failed: signs drawn by lot follow the formula that was made for them.",
+        remark="Its control could hardly have failed: signs drawn by lot follow the formula that was made for them. "
+        "All pairs are near right angles, where angles give one half; the distance is over twice that of signs by lot.",
     ),
 )
 

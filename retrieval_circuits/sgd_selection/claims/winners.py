@@ -87,7 +87,8 @@ WHEN = (
         ),
         declared="after",
         remark=f"{LOOKS} The control was added after the results: forks say between which points the winner is "
-        "settled, not when.",
+        "settled, not when. It could hardly hold: an order that keeps the winner by luck counts as settled where it "
+        "leaves. Of forks from step four hundred, eleven of eighteen orders end with another head.",
     ),
     Claim(
         id="SS5",

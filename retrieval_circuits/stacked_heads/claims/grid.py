@@ -166,6 +166,8 @@ PATHS = (
                 bound=at_least(ATTENDED, "the source's threshold for a path"),
             ),
         ),
+        remark="By single heads; joining is often split over two. With the heads of a layer added up, and as much "
+        "asked of them as one head has, it would be open.",
     ),
     Claim(
         id="SH9",

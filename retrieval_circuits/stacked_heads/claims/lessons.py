@@ -115,7 +115,8 @@ PATHS = (
         ),
         rule=OverPairs(),
         bound=at_least(FRESH_EVERY, "the time between two checkpoints"),
-        remark="With the networks' numbers taken as independent, as was done first, it was supported.",
+        remark="With the networks' numbers taken as independent, as was done first, it was supported. The path that "
+        "joins the pair tells it as well, by a hundred and seventy-seven steps: late networks are late in all.",
     ),
     Claim(
         id="SH23",
@@ -132,7 +133,8 @@ PATHS = (
         ),
         rule=OverPairs(),
         bound=at_least(FRESH_EVERY, "the time between two checkpoints"),
-        remark=ADDED,
+        remark=f"{ADDED} The path to the first answer, which is another one, tells half as much, by a hundred and "
+        "twenty-nine steps.",
     ),
     Claim(
         id="SH24",
@@ -152,6 +154,8 @@ PATHS = (
                 spoils="no",
             ),
         ),
+        remark="Seven to eight tenths of this time pass before the shortcut. From there on it grows with a power of "
+        "about four tenths, over waits of about one checkpoint.",
     ),
 )
 _error = partial(Reading, unit=ERROR)

@@ -62,7 +62,17 @@ RESTS = (
                 reading=Reading("the same of networks of two layers", ERROR_MORE, spread(ONE[1])),
                 bound=at_most(0.1, "those follow all places: the test must be able to say no"),
             ),
+            Control(
+                reading=Reading(
+                    "the same of the second symbol in networks of one layer that are rewarded for it alone, and "
+                    "stay at the shortcut,",
+                    ERROR_MORE,
+                    spread(ALONE[0], 2),
+                ),
+                bound=at_most(0.1, "who errs as much need not err by place"),
+            ),
         ),
+        remark="The second control was added after the result; the first can hardly fail, as errors are small there.",
     ),
     Claim(
         id="SH64",

@@ -39,6 +39,7 @@ from retrieval_circuits.stacked_heads.design import (
     Lesson,
 )
 from retrieval_circuits.stacked_heads.readings import cost_of, final_loss, more_layers
+from retrieval_circuits.stacked_heads.readings.four import where
 from retrieval_circuits.stacked_heads.readings.three import (
     AHEAD,
     error_at_the_end_of,
@@ -135,13 +136,16 @@ LINKS = (
             whether="whether in four layers the query itself looks at the third answer",
         ),
         reading=Reading(
-            "attention at the end, 4 layers, from query to third answer, of the head with most of it,",
+            "attention at the end, 4 layers, from query to third answer, of the head with most of it, where that "
+            "answer is learnt,",
             ATTENTION,
-            looked_along(ONE_EACH, ("queries", "value_2")),
+            where(ONE_EACH, looked_along(ONE_EACH, ("queries", "value_2"))),
         ),
         rule=Share(each=IS_LOOKED_ALONG),
         bound=MORE_OFTEN_THAN_NOT,
-        controls=(_learnt(ONE_EACH, spoils="no"),),
+        declared="after",
+        remark="Networks that had not learnt the third answer were counted, too, until the result was read again; then "
+        "it was refuted. Who has not learnt an answer looks at it from nowhere. In two that have, a head comes near.",
     ),
     Claim(
         id="SH42",

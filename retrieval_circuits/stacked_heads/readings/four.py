@@ -5,7 +5,7 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
+from retrieval_circuits.stacked_heads.design import WITHOUT_FOURTH, WITHOUT_THIRD, Cell, Lesson
 from retrieval_circuits.stacked_heads.readings.grid import (
     LEARNT,
     end_of,
@@ -44,7 +44,7 @@ def part_before(place: int, lesson: Lesson) -> OfArms:
     return OfArms((str(lesson),), values)
 
 
-def where(lesson: Lesson, values: OfArms, *, learnt: bool = True) -> OfArms:
+def where(lesson: Cell | Lesson, values: OfArms, *, learnt: bool = True) -> OfArms:
     """The same values, of networks alone that have learnt the last symbol, or of those that have not."""
     return only(values, lambda results: (final_loss(lesson, lesson.n_steps)(results) < LEARNT) == learnt)
 

@@ -38,12 +38,12 @@ def final_at_places(results: Results, arm: Arm) -> pd.DataFrame:
     return rows.pivot(index=["init_seed", "variable"], columns="rank", values="value")
 
 
-def spread(arm: Arm) -> OfArms:
-    """Values of a reading: error of the first symbol at a network's worst place, less that at its best."""
+def spread(arm: Arm, place: int = 1) -> OfArms:
+    """Values of a reading: error of x_k, ``place``, at a network's worst place of a block, less that at its best."""
 
     @of_arms(str(arm))
     def values(results: Results) -> pd.Series:
-        places = final_at_places(results, arm).xs("x_1", level="variable")
+        places = final_at_places(results, arm).xs(f"x_{place}", level="variable")
         return places.max(axis=1) - places.min(axis=1)
 
     return values
