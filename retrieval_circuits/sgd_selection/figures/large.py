@@ -1,16 +1,25 @@
-"""The figure and the table of forks of the source's network: who comes to join values to their keys."""
+"""Forks of the source's network, and of small ones drawn as it is: who comes to join values to their keys."""
 
 import pandas as pd
 
 from circuitcore.models import Head
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.sgd_selection.design import LARGE_FORKS, LARGE_PARENT
+from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_selection.design import (
+    DRAWN_WIDE,
+    DRAWN_WIDE_FORKS,
+    ELSEWHERE,
+    LARGE_FORKS,
+    LARGE_PARENT,
+    NETWORKS,
+)
 from retrieval_circuits.sgd_selection.figures.chapter import OF_ORDERS, OVER_ORDERS, ROWS
 from retrieval_circuits.sgd_selection.readings import (
     forked_at,
     half_right,
     joining,
+    kept_by_own_winner,
     kept_by_parents_winner,
     large_winner,
     taken_by_another,
@@ -48,4 +57,22 @@ def every_large_fork(results: Results) -> View:
     return View(pd.DataFrame(found), "head", ROWS, note=f"The parent's winner is {Head(*large_winner(results))}")
 
 
-VIEWS = {view.__name__: view for view in (large_forks, every_large_fork)}
+DRAWN = {"drawn small": (NETWORKS, ELSEWHERE[0]), "drawn as the source draws": (DRAWN_WIDE, DRAWN_WIDE_FORKS)}
+"""How weights are drawn -> the arm of networks, and that of their forks from the start."""
+WINNERS = {"the network's own winner": False, "the best of the other heads": True}
+
+
+def wide_forks(results: Results) -> View:
+    """What a network's own winner joins at the end of its forks from the start, and the best of the other heads."""
+    found = []
+    for group, (networks, forks) in DRAWN.items():
+        for series, other in WINNERS.items():
+            rows = kept_by_own_winner(networks, forks, best_other=other)(results).rename("value").reset_index()
+            found.append(rows.assign(group=group, series=series, arm=forks))
+    table = in_order(pd.concat(found, ignore_index=True), "series", WINNERS)
+    note = "A point is a network, the mean of its forks"
+    unit = "attention from written values to their keys"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], unit, ROWS, BAND, note=note)
+
+
+VIEWS = {view.__name__: view for view in (large_forks, every_large_fork, wide_forks)}

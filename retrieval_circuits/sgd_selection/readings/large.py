@@ -42,15 +42,23 @@ def most_joined(arm: str) -> OfArms:
     return OfArms((arm,), lambda results: joining(results, arm).max(axis=1))
 
 
-def kept_by_own_winner(networks: str, forks: str) -> OfArms:
+def kept_by_own_winner(networks: str, forks: str, *, best_other: bool = False) -> OfArms:
     """Values of a reading: what a network's head joins at the end of its forks that joins most at its own end.
 
     The mean over the forks, by network.
+
+    Args:
+        networks: those that are forked.
+        forks: theirs, called by network and order (``LABEL``).
+        best_other: of the other heads, in its stead, the one that joins most in a fork.
     """
 
     def values(results: Results) -> pd.Series:
         own, joins = joining(results, networks).idxmax(axis=1), joining(results, forks)
-        kept = {label: joins.loc[label, own[forked(label)]] for label in joins.index}
+        kept = {
+            label: rows.drop(own[forked(label)]).max() if best_other else rows[own[forked(label)]]
+            for label, rows in joins.iterrows()
+        }
         return pd.Series(kept).groupby(forked).mean().rename_axis("init_seed")
 
     return OfArms((networks, forks), values)

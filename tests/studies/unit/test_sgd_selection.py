@@ -23,6 +23,8 @@ from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
     DRAWN_FORK,
+    DRAWN_WIDE,
+    DRAWN_WIDE_FORKS,
     ELSEWHERE,
     FROZEN,
     HELD,
@@ -124,10 +126,39 @@ def test_forks_of_each_other_network_read_rows_of_their_own():
         assert all((fork.parent, fork.during) == ((networks[seed].sha256, at), ()) for seed, fork in left)
     rows = [[fork.data_seed for fork in ARMS[arm]] for arm in ELSEWHERE]
     assert rows[0] == rows[1] and len({*rows[0]}) == len(rows[0])
-    others = {recipe.data_seed for arm, recipes in ARMS.items() if arm not in ELSEWHERE for recipe in recipes}
+    alike = (*ELSEWHERE, DRAWN_WIDE_FORKS)
+    others = {recipe.data_seed for arm, recipes in ARMS.items() if arm not in alike for recipe in recipes}
     assert not others & {*rows[0]}
     far = parse(STUDY.Params, "sgd_selection", {**PUBLISHED.model_dump(), "seeds": (9999,)})
     assert {forked(fork.init_seed) for arm in ELSEWHERE for fork in STUDY.recipes(far)[arm]} == {9999}
+
+
+def test_networks_drawn_wide_differ_from_small_ones_in_their_weights_and_in_when_they_are_kept():
+    small = {network.init_seed: network for network in ARMS[NETWORKS]}
+    for network in ARMS[DRAWN_WIDE]:
+        plain = small[network.init_seed]
+        assert network.model == dataclasses.replace(plain.model, init="torch")
+        assert dataclasses.replace(network, model=plain.model, checkpoint_at=plain.checkpoint_at) == plain
+        assert network.checkpoint_at[-1] == plain.checkpoint_at[-1]
+    wide = {network.init_seed: network.sha256 for network in ARMS[DRAWN_WIDE]}
+    rows = {fork.init_seed: fork.data_seed for fork in ARMS[ELSEWHERE[0]]}
+    assert len(ARMS[DRAWN_WIDE_FORKS]) == 2 * len(wide)
+    for fork in ARMS[DRAWN_WIDE_FORKS]:
+        assert fork.data_seed == rows[fork.init_seed], "they read the same rows"
+        assert fork.parent == (wide[forked(fork.init_seed)], 0) and fork.checkpoint_at[-1] == PUBLISHED.parent_steps
+
+
+def test_what_a_networks_own_winner_joins_in_its_forks():
+    rows = [planted.fork(DRAWN_WIDE, seed, [0, 9], [EVEN, won(head)], [0, 1]) for seed, head in {1: 2, 2: 0}.items()]
+    forks = {101: won(2, 0.8), 102: won(1, 0.7), 201: won(0, 0.6), 202: won(0, 0.4)}
+    rows += [planted.fork(DRAWN_WIDE_FORKS, label, [0, 9], [EVEN, joins], [0, 1]) for label, joins in forks.items()]
+    rows[0].append(rows[0][0] | {"layer": 1, "site": "L1H0", "step": 9, "value": 0.3})
+    rows[-1] += [rows[-1][0] | {"layer": 1, "site": "L1H3", "head": 3, "step": 9, "value": 0.9}]
+    own = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS)(of_forks(rows))
+    assert own.to_dict() == pytest.approx({1: (0.8 + 0.05) / 2, 2: (0.6 + 0.4) / 2}), "of any layer, here of the first"
+    other = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS, best_other=True)(of_forks(rows))
+    assert other.to_dict() == pytest.approx({1: (0.05 + 0.7) / 2, 2: (0.05 + 0.9) / 2})
+    assert readings.read_by_network(DRAWN_WIDE_FORKS)(of_forks(rows)).to_dict() == {1: 1.0, 2: 1.0}
 
 
 @pytest.mark.parametrize("changed", REFUSED)
