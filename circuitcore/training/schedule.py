@@ -62,13 +62,14 @@ def rows_by_length(task: Task, splits: Sequence[str]) -> tuple[Rows, ...]:
         batch = task.split(name)
         groups.setdefault(batch.tokens.shape[1], []).append(batch)
     return tuple(
-        Rows(
-            torch.cat([batch.tokens for batch in group]),
-            torch.cat([batch.targets for batch in group]),
-            torch.cat([batch.loss_mask for batch in group]),
-        )
+        Rows(*(_joined([getattr(batch, name) for batch in group]) for name in ("tokens", "targets", "loss_mask")))
         for _, group in sorted(groups.items())
     )
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    """One after the other; a single part is not copied, as it is asked for at every checkpoint."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def drawn(task: Task, stage: Stage, seed: int) -> Rows:

@@ -49,7 +49,12 @@ def test_a_step_of_every_engine_is_a_step_of_torch(engine):
     if engine == "native" and why_not():
         pytest.skip("the native engine cannot be used here; torch takes its place")
     for config in CONFIGS:
-        steps = [ENGINES[name](config, RULE, 1).step(*batch(config)) for name in (engine, "torch")]
-        (loss, norm), (loss_of_torch, norm_of_torch) = steps
+        engines = [ENGINES[name](config, RULE, 1) for name in (engine, "torch")]
+        gradient, expected = (one.gradient(*batch(config)) for one in engines)
+        assert gradient.keys() == expected.keys(), config
+        largest = max(value.abs().max() for value in expected.values())
+        for name, value in gradient.items():
+            assert (value - expected[name]).abs().max() <= NEAR * largest, (config, name)
+        (loss, norm), (loss_of_torch, norm_of_torch) = (one.step(*batch(config)) for one in engines)
         assert loss == pytest.approx(loss_of_torch, rel=NEAR, abs=NEAR), config
         assert norm == pytest.approx(norm_of_torch, rel=10 * NEAR, abs=NEAR), config
