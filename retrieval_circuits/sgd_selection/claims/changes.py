@@ -60,9 +60,10 @@ ACTS = (
     Claim(
         id="SS9",
         says=Says(
-            holds="In one network another head takes longer: late, without the one that would win, the look-up comes "
-            "later.",
-            fails="In one network another head does not take longer, late, than the one that would have won.",
+            holds="In one network another head takes longer: silence the one that would win, four hundred steps before "
+            "it joins half of the values, and the look-up comes later.",
+            fails="In one network another head does not take longer than the one that would have won, silenced four "
+            "hundred steps before it joins half of the values.",
             whether="whether in one network the look-up comes later without the winner",
         ),
         reading=_when(
@@ -210,8 +211,8 @@ MORE_ACTS = (
     Claim(
         id="SS25",
         says=Says(
-            holds="Frozen as they are drawn, small, the matrices of queries and keys let most reads fail for as "
-            "long as free networks train.",
+            holds="With queries and keys frozen as they are drawn, small, most reads still fail after as many steps as "
+            "free networks have.",
             fails="Frozen as they are drawn, the matrices of queries and keys let most reads be learnt all the same.",
             whether="whether the look-up is learnt with queries and keys frozen as they are drawn",
         ),

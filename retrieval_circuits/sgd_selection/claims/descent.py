@@ -59,8 +59,8 @@ DESCENTS = (
     Claim(
         id="SS30",
         says=Says(
-            holds="Where SGD trains, the gradient of one moment tells which head gains most up to the next checkpoint.",
-            fails="Where SGD trains, the gradient of one moment mostly does not tell which head gains most next.",
+            holds="Where SGD trains, the gradient at one step tells which head gains most up to the next checkpoint.",
+            fails="Where SGD trains, the gradient at one step mostly does not tell which head gains most next.",
             whether="whether under SGD the head that is pushed most gains most",
         ),
         reading=Reading(

@@ -77,9 +77,9 @@ PREDICTION = (
     Claim(
         id="SS14",
         says=Says(
-            holds="Over all of training before the winner wins, the gradient of one moment mostly tells which head "
+            holds="Over all of training before the winner wins, the gradient at one step mostly tells which head "
             "gains most over the next hundred steps.",
-            fails="Over all of training before the winner wins, the gradient of one moment seldom tells which head "
+            fails="Over all of training before the winner wins, the gradient at one step seldom tells which head "
             "gains most over the next hundred steps.",
             whether="whether the head that is pushed most gains most",
         ),

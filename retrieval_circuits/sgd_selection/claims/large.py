@@ -8,7 +8,8 @@ are on how much is joined, over orders.
 SS38 and SS39 were written when these were known, before any of their networks was trained. Small networks are drawn
 there as the source draws its own: embeddings fifty times as large, other weights by torch's rules. Size, rate and rows
 are theirs. One pilot of a seed that is in no arm came to read, and a head of its first layer joined nine values in ten;
-it was not forked.
+it was not forked. Both sentences were
+narrowed while forks were in training, before anything was measured, and SS39 got a control and equal orders.
 """
 
 from functools import partial
@@ -25,7 +26,7 @@ HALF = at_least(0.5, "half of the values, as of a winner")
 JOINED = partial(Reading, unit=share_of("attention"), draws=OF_ORDERS)
 FIRST, LATE = LARGE_FORKS
 KEPT_WIDE = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS)
-KEPT_SMALL = readings.kept_by_own_winner(NETWORKS, ELSEWHERE[0])
+KEPT_SMALL = readings.kept_by_own_winner(NETWORKS, ELSEWHERE[0], as_in=DRAWN_WIDE_FORKS)
 
 
 def _read(arm: str) -> Control:
@@ -82,8 +83,8 @@ AT_ITS_SIZE = (
     Claim(
         id="SS36",
         says=Says(
-            holds="In one network of the source's size some head comes to join most values to their keys whatever rows "
-            "follow, on average.",
+            holds="In one network of the source's size some head comes to join most values to their keys, on average "
+            "over orders of other rows.",
             fails="In one network of the source's size other rows can leave the values joined by no head.",
             whether="whether in one network of the source's size some head joins most values to their keys, whatever "
             "rows follow",
@@ -106,14 +107,21 @@ WIDE_HAVE_A_WINNER = Control(
     bound=HALF,
     spoils="either",
 )
+WIDE_FORKS_READ = Control(
+    reading=Reading(
+        "accuracy of these forks at the end", share_of("reads"), readings.read_by_network(DRAWN_WIDE_FORKS)
+    ),
+    bound=BEHAVIOUR,
+    spoils="either",
+)
 BY_SCALE = (
     Claim(
         id="SS38",
         says=Says(
-            holds="Small networks that are drawn as the source draws its own mostly have their winner settled by the "
-            "start: with other rows from there, it still joins half of the values or more on average.",
-            fails="Drawn as the source draws its own, too, small networks have starts that do not settle the winner "
-            "alone: with other rows from there, it joins less than half of the values on average.",
+            holds="Small networks drawn as the source draws its own keep their winner when other rows follow from the "
+            "start: on average it still joins half of the values or more.",
+            fails="Drawn as the source draws its own, too, small networks do not keep their winner on average when "
+            "other rows follow from the start: it joins less than half of the values.",
             whether="whether in small networks that are drawn as the source draws its own the start settles the winner",
         ),
         reading=Reading(
@@ -123,33 +131,26 @@ BY_SCALE = (
             KEPT_WIDE,
         ),
         bound=HALF,
-        controls=(
-            WIDE_HAVE_A_WINNER,
-            Control(
-                reading=Reading(
-                    "accuracy of these forks at the end", share_of("reads"), readings.read_by_network(DRAWN_WIDE_FORKS)
-                ),
-                bound=BEHAVIOUR,
-                spoils="either",
-            ),
-        ),
+        controls=(WIDE_HAVE_A_WINNER, WIDE_FORKS_READ),
     ),
     Claim(
         id="SS39",
         says=Says(
-            holds="The scale at which weights are drawn matters to that: drawn as the source draws, a small network's "
-            "winner keeps more of the values under other rows than drawn small.",
-            fails="The scale at which weights are drawn hardly matters to that: drawn as the source draws, a small "
-            "network's winner keeps no more of the values under other rows than drawn small.",
+            holds="Drawn as the source draws, a small network's winner joins at least ten points more of the values "
+            "under other rows than drawn small.",
+            fails="Drawn as the source draws, a small network's winner joins less than ten points more of the values "
+            "under other rows than drawn small.",
             whether="whether the scale at which weights are drawn matters to what a start settles",
         ),
         reading=Reading(
             "of the values, what a network's own winner joins at the end of its forks from the start, drawn as the "
-            "source draws, less the same of the network of that seed drawn small,",
+            "source draws, less the same of that seed drawn small, under the same two orders,",
             POINTS,
             Less(KEPT_WIDE, KEPT_SMALL),
         ),
         bound=at_least(0.1, "ten points"),
-        controls=(WIDE_HAVE_A_WINNER,),
+        controls=(WIDE_HAVE_A_WINNER, WIDE_FORKS_READ),
+        remark="What the winner does not join in forks of small networks, no head may join: five of twenty-seven have "
+        "no winner. They end a quarter of their steps later than forks of networks drawn wide.",
     ),
 )

@@ -105,8 +105,10 @@ WHEN = (
     Claim(
         id="SS6",
         says=Says(
-            holds="In this parent, two hundred steps before, other rows hardly move the time of the look-up.",
-            fails="In this parent, two hundred steps before, other rows still move the time of the look-up.",
+            holds="In this parent, two hundred steps before its winner joins half of the values, other rows hardly "
+            "move the time of the look-up.",
+            fails="In this parent, two hundred steps before its winner joins half of the values, other rows still "
+            "move the time of the look-up.",
             whether="whether in this parent the time of the look-up is settled late",
         ),
         reading=_when("steps by which other rows from there on move it", values=readings.time_shift(LATE)),
@@ -169,7 +171,7 @@ OTHERS = (
         id="SS20",
         says=Says(
             holds="Most of these networks have settled their winner four hundred steps or more before it wins: three "
-            "orders of the data end alike.",
+            "other orders of the data end with it, too.",
             fails="Most of these networks have not settled their winner when it is four hundred steps or more away.",
             whether="whether these networks have settled their winner four hundred steps before it wins",
         ),

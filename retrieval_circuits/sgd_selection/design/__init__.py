@@ -1,4 +1,4 @@
-"""What is trained: ten networks, forks of them, and the same ten by SGD; what is measured on each."""
+"""What is trained: ten networks, also by SGD and drawn wide, a large one, forks of them; what is measured on each."""
 
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,

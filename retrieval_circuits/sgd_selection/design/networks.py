@@ -23,6 +23,11 @@ def network_of(params: Params, seed: int, longer: float | int = 1) -> Recipe:
     return fitted(params, small_network(task(), seed, steps, params.d_model, fresh=True))
 
 
+def drawn_wide(network: Recipe) -> Recipe:
+    """The same with weights drawn as the source draws its own."""
+    return dataclasses.replace(network, model=dataclasses.replace(network.model, init="torch"))
+
+
 def task() -> BalancedStream:
     """Our stream."""
     return BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)

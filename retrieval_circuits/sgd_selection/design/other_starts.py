@@ -16,6 +16,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
 )
 from retrieval_circuits.sgd_selection.design.networks import (
     LONGER,
+    drawn_wide,
     fitted,
     latest,
     network_of,
@@ -55,14 +56,14 @@ def _with_other_rows(params: Params, network: Recipe, at: int, order: int, last:
     )
 
 
-def drawn_wide(params: Params, seeds: list[int]) -> dict[str, tuple[Recipe, ...]]:
-    """Small networks whose weights are drawn as the source draws its own, and forks of them from the start.
+def wide_networks(params: Params, seeds: list[int]) -> dict[str, tuple[Recipe, ...]]:
+    """Small networks, their weights drawn as the source draws its own, and forks from where others are left first.
 
     A pilot (init seed 0) read by step 2,000 and joined with a head of the first layer. Forks end with their networks.
     """
     networks = [_wide(network_of(params, seed)) for seed in seeds]
     forks = tuple(
-        _with_other_rows(params, network, 0, order, params.parent_steps)
+        _with_other_rows(params, network, params.elsewhere_at[0], order, params.parent_steps)
         for network in networks
         for order in params.elsewhere_orders[:N_WIDE]
     )
@@ -72,8 +73,7 @@ def drawn_wide(params: Params, seeds: list[int]) -> dict[str, tuple[Recipe, ...]
 def _wide(network: Recipe) -> Recipe:
     """The same drawn wide, with fewer checkpoints."""
     *before, last = network.checkpoint_at
-    model = dataclasses.replace(network.model, init="torch")
-    return dataclasses.replace(network, model=model, checkpoint_at=(*before[::EVERY_WIDE], last))
+    return dataclasses.replace(drawn_wide(network), checkpoint_at=(*before[::EVERY_WIDE], last))
 
 
 def at_its_size(params: Params) -> dict[str, tuple[Recipe, ...]]:

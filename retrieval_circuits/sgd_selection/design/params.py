@@ -49,7 +49,10 @@ class Params(BaseModel):
     ]
     elsewhere_orders: Annotated[
         tuple[Annotated[int, Field(ge=0, lt=LABEL)], ...],
-        Field(min_length=1, description="orders of the data at each of them, of each network its own"),
+        Field(
+            min_length=1,
+            description="orders of the data at each of them; the first two of them where networks are drawn wide",
+        ),
         AfterValidator(distinct),
     ]
     large_seed: Annotated[Seed, Field(description="init seed of the source's network that is forked")]

@@ -1,5 +1,5 @@
-"""What is trained: ten networks, some of them with parts changed from the start, and forks: of one at many steps and
-with parts changed, of the others with other data.
+"""What is trained: ten networks, some of them with parts changed from the start or by SGD, and forks: of one at many
+steps and with parts changed, of the others, of those drawn wide and of the source's network with other data.
 
 A fork begins where its parent stood, weights, moments and rate, and goes on with rows of its own. Source of the
 question: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026), which has no forks. The
@@ -63,8 +63,8 @@ from retrieval_circuits.sgd_selection.design.arms import (
     TRACED,
     TUNED,
 )
-from retrieval_circuits.sgd_selection.design.networks import latest, network_of, steps_between, up_to
-from retrieval_circuits.sgd_selection.design.other_starts import at_its_size, drawn_wide, fork_of
+from retrieval_circuits.sgd_selection.design.networks import drawn_wide, latest, network_of, steps_between, up_to
+from retrieval_circuits.sgd_selection.design.other_starts import at_its_size, fork_of, wide_networks
 from retrieval_circuits.sgd_selection.design.params import Params
 from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, reached, routes, updates
 
@@ -103,7 +103,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         **_exchanged(params, parent, first),
         DRAWN_FORK: (first,),
         **at_its_size(params),
-        **drawn_wide(params, others),
+        **wide_networks(params, others),
         RATED: _rated(params),
         DESCENT: tuple(_descended(params, seed) for seed in params.seeds),
     }
@@ -159,7 +159,7 @@ def _never_loose(params: Params) -> dict[str, tuple[Recipe, ...]]:
     made = {NEVER_LOOSE: [], NEVER_LOOSE_WIDE: []}
     for seed in params.frozen_seeds:
         small, longer = (network_of(params, seed, share) for share in (1.0, 1.5))
-        wide = dataclasses.replace(longer, model=dataclasses.replace(longer.model, init="torch"))
+        wide = drawn_wide(longer)
         made[NEVER_LOOSE].append(dataclasses.replace(small, during=(_queries_and_keys(small),)))
         made[NEVER_LOOSE_WIDE].append(dataclasses.replace(wide, during=(_queries_and_keys(wide),)))
     return {arm: tuple(of_arm) for arm, of_arm in made.items()}

@@ -67,7 +67,11 @@ def wide_forks(results: Results) -> View:
     found = []
     for group, (networks, forks) in DRAWN.items():
         for series, other in WINNERS.items():
-            rows = kept_by_own_winner(networks, forks, best_other=other)(results).rename("value").reset_index()
+            rows = (
+                kept_by_own_winner(networks, forks, as_in=DRAWN_WIDE_FORKS, best_other=other)(results)
+                .rename("value")
+                .reset_index()
+            )
             found.append(rows.assign(group=group, series=series, arm=forks))
     table = in_order(pd.concat(found, ignore_index=True), "series", WINNERS)
     note = "A point is a network, the mean of its forks"

@@ -1,6 +1,6 @@
 """Which head joins values to keys in the source's network on our stream, and in its forks; in whatever layer it is.
 
-And in small networks, so that one reading serves both.
+The same of small networks, drawn small and drawn as that one is, of which every one is forked.
 """
 
 import pandas as pd
@@ -42,7 +42,7 @@ def most_joined(arm: str) -> OfArms:
     return OfArms((arm,), lambda results: joining(results, arm).max(axis=1))
 
 
-def kept_by_own_winner(networks: str, forks: str, *, best_other: bool = False) -> OfArms:
+def kept_by_own_winner(networks: str, forks: str, *, as_in: str | None = None, best_other: bool = False) -> OfArms:
     """Values of a reading: what a network's head joins at the end of its forks that joins most at its own end.
 
     The mean over the forks, by network.
@@ -50,18 +50,20 @@ def kept_by_own_winner(networks: str, forks: str, *, best_other: bool = False) -
     Args:
         networks: those that are forked.
         forks: theirs, called by network and order (``LABEL``).
+        as_in: of these, those alone whose network and order forks of this arm have, too.
         best_other: of the other heads, in its stead, the one that joins most in a fork.
     """
 
     def values(results: Results) -> pd.Series:
         own, joins = joining(results, networks).idxmax(axis=1), joining(results, forks)
+        joins = joins if as_in is None else joins[joins.index.isin(results.seeds(as_in))]
         kept = {
             label: rows.drop(own[forked(label)]).max() if best_other else rows[own[forked(label)]]
             for label, rows in joins.iterrows()
         }
         return pd.Series(kept).groupby(forked).mean().rename_axis("init_seed")
 
-    return OfArms((networks, forks), values)
+    return OfArms((networks, forks) if as_in is None else (networks, forks, as_in), values)
 
 
 def read_by_network(forks: str) -> OfArms:

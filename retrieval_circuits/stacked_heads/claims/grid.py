@@ -167,7 +167,7 @@ PATHS = (
             ),
         ),
         remark="By single heads; joining is often split over two. With the heads of a layer added up, and as much "
-        "asked of them as one head has, it would be open.",
+        "asked of them as one head has in all, twice the threshold, it would be open; at the threshold it stays.",
     ),
     Claim(
         id="SH9",

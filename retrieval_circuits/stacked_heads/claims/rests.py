@@ -69,10 +69,12 @@ RESTS = (
                     ERROR_MORE,
                     spread(ALONE[0], 2),
                 ),
-                bound=at_most(0.1, "who errs as much need not err by place"),
+                bound=at_most(0.1, "who errs more need not err by place"),
             ),
         ),
-        remark="The second control was added after the result; the first can hardly fail, as errors are small there.",
+        declared="after",
+        remark="The second control was added after the result. Neither can well fail: errors are small in one, and who "
+        "knows the step alone errs alike at all places.",
     ),
     Claim(
         id="SH64",

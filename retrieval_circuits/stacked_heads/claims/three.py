@@ -131,9 +131,10 @@ LINKS = (
     Claim(
         id="SH41",
         says=Says(
-            holds="In four layers the query itself looks at the third answer, as hopping does at its end.",
-            fails="In four layers the query itself mostly does not look at the third answer.",
-            whether="whether in four layers the query itself looks at the third answer",
+            holds="In networks of four layers that learn the third answer the query itself looks at it, as hopping "
+            "does at its end.",
+            fails="In networks of four layers that learn the third answer the query itself mostly does not look at it.",
+            whether="whether in networks of four layers that learn the third answer the query itself looks at it",
         ),
         reading=Reading(
             "attention at the end, 4 layers, from query to third answer, of the head with most of it, where that "
@@ -145,7 +146,8 @@ LINKS = (
         bound=MORE_OFTEN_THAN_NOT,
         declared="after",
         remark="Networks that had not learnt the third answer were counted, too, until the result was read again; then "
-        "it was refuted. Who has not learnt an answer looks at it from nowhere. In two that have, a head comes near.",
+        "it was refuted. Its control, that the answer is learnt, went with them. Who has not learnt an answer looks at "
+        "it from nowhere. In two that have, a head comes near.",
     ),
     Claim(
         id="SH42",

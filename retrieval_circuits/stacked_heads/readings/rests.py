@@ -39,7 +39,7 @@ def final_at_places(results: Results, arm: Arm) -> pd.DataFrame:
 
 
 def spread(arm: Arm, place: int = 1) -> OfArms:
-    """Values of a reading: error of x_k, ``place``, at a network's worst place of a block, less that at its best."""
+    """Values of a reading: error at a network's worst place of a block, less that at its best; of x_k, k ``place``."""
 
     @of_arms(str(arm))
     def values(results: Results) -> pd.Series:

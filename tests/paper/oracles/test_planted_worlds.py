@@ -37,13 +37,13 @@ def of_sets(n_sets, n_seeds, shift=0.0):
     return world
 
 
-def of_pairs(n):
+def of_pairs(n, more=0.0):
     """Of each network its mean over pairs, where a pair's number is half the square of a difference, less its mean."""
 
     def world(draw):
         values = draw.normal(0, 1, n)
         apart = (values[:, None] - values[None]) ** 2 / 2 - 1
-        return pd.Series((apart.sum(1) + 1) / (n - 1))  # but for itself, whose number is -1
+        return pd.Series(more + (apart.sum(1) + 1) / (n - 1))  # but for itself, whose number is -1
 
     return world
 
@@ -76,7 +76,6 @@ def outcomes(rule, bound, world, n=WORLDS):
 def test_at_the_bound_either_verdict_is_rare(rule, bound, world):
     said = outcomes(rule, bound, world)
     assert said[Outcome.YES] <= SLIPS and said[Outcome.NO] <= SLIPS
-    assert said[Outcome.OPEN] >= 0.9
 
 
 def test_networks_of_one_data_set_are_no_draws_of_their_own():
@@ -107,11 +106,20 @@ def test_pairs_share_networks_and_their_interval_allows_for_it():
         pytest.param(OnAverage(), ZERO, of_sets(12, 5, 1.5), Outcome.YES, id="above over data sets"),
         pytest.param(Share(each=GOOD), HALF, of_share(20, 0.95), Outcome.YES, id="nearly all"),
         pytest.param(Share(each=GOOD), HALF, of_share(20, 0.05), Outcome.NO, id="hardly any"),
+        pytest.param(EvenOdds(each=GOOD), at_most(0.4, "even"), of_share(40, 0.5), Outcome.YES, id="even odds"),
+        pytest.param(EvenOdds(each=GOOD), at_most(0.1, "even"), of_share(40, 0.98), Outcome.NO, id="far from even"),
+        pytest.param(OverPairs(), ZERO, of_pairs(20, 3.0), Outcome.YES, id="above over pairs"),
+        pytest.param(OverPairs(), ZERO, of_pairs(20, -3.0), Outcome.NO, id="below over pairs"),
         pytest.param(Every(each=GOOD), at_least(0.8, "every"), of_share(20, 1.0), Outcome.YES, id="every one"),
-        pytest.param(Every(each=GOOD), at_least(0.8, "every"), of_share(20, 0.85), Outcome.NO, id="a counterexample"),
-        pytest.param(Some(each=GOOD), at_least(0.2, "some"), of_share(20, 0.2), Outcome.YES, id="an example"),
         pytest.param(Some(each=GOOD), at_least(0.2, "some"), of_share(20, 0.0), Outcome.NO, id="none"),
     ],
 )
 def test_far_from_the_bound_the_right_verdict_comes(rule, bound, world, expected):
     assert outcomes(rule, bound, world, n=200)[expected] >= 0.9
+
+
+def test_one_network_decides_every_and_some():
+    """Even where the share is as asked: one counterexample refutes, and one example supports."""
+    every, some = at_least(0.8, "every"), at_least(0.2, "some")
+    assert outcomes(Every(each=GOOD), every, of_share(20, 0.85), n=200)[Outcome.NO] >= 0.9
+    assert outcomes(Some(each=GOOD), some, of_share(20, 0.2), n=200)[Outcome.YES] >= 0.9

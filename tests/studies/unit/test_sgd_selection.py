@@ -158,6 +158,9 @@ def test_what_a_networks_own_winner_joins_in_its_forks():
     assert own.to_dict() == pytest.approx({1: (0.8 + 0.05) / 2, 2: (0.6 + 0.4) / 2}), "of any layer, here of the first"
     other = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS, best_other=True)(of_forks(rows))
     assert other.to_dict() == pytest.approx({1: (0.05 + 0.7) / 2, 2: (0.05 + 0.9) / 2})
+    rows += [planted.fork(ELSEWHERE[0], 101, [0, 9], [EVEN, won(2)], [0, 1])]
+    shared = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS, as_in=ELSEWHERE[0])(of_forks(rows))
+    assert shared.to_dict() == pytest.approx({1: 0.8}), "of forks that the other arm has, too"
     assert readings.read_by_network(DRAWN_WIDE_FORKS)(of_forks(rows)).to_dict() == {1: 1.0, 2: 1.0}
 
 
