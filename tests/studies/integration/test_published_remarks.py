@@ -227,3 +227,25 @@ def test_what_the_query_holds_where_three_hops_are_answered():
     counted = [(int(part["x_2"].sum()), int(part["x_3"].sum())) for part in (held[answers], held[~answers])]
     assert (int(answers.sum()), len(held), counted) == (21, 32, [(16, 3), (0, 1)])
     assert int((~held[~answers].any(axis=1)).sum()) == 10
+
+
+def test_two_orders_from_the_start_agree_where_weights_are_drawn_wide():
+    _, only = found("sgd_selection")
+    arms = {
+        "wide": (selection.DRAWN_WIDE, selection.DRAWN_WIDE_FORKS),
+        "small": (selection.NETWORKS, selection.ELSEWHERE[0]),
+    }
+    counts = {}
+    for name, (networks, forks) in arms.items():
+        own, ends = (
+            only.at_final("joins", arm).pivot(index="init_seed", columns=["layer", "head"], values="value")
+            for arm in (networks, forks)
+        )
+        alike = again = 0
+        for seed in own.index.intersection(ends.index // selection.LABEL):
+            first, second = (ends.loc[selection.LABEL * seed + order] for order in (1, 2))
+            joined = min(first.max(), second.max()) >= 0.5
+            alike += joined and first.idxmax() == second.idxmax()
+            again += joined and {first.idxmax(), second.idxmax()} == {own.loc[seed].idxmax()}
+        counts[name] = (int(alike), int(again))
+    assert counts == {"wide": (8, 5), "small": (1, 0)}
