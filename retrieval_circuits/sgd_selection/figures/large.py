@@ -67,16 +67,13 @@ def wide_forks(results: Results) -> View:
     found = []
     for group, (networks, forks) in DRAWN.items():
         for series, other in WINNERS.items():
-            rows = (
-                kept_by_own_winner(networks, forks, as_in=DRAWN_WIDE_FORKS, best_other=other)(results)
-                .rename("value")
-                .reset_index()
-            )
-            found.append(rows.assign(group=group, series=series, arm=forks))
+            kept = kept_by_own_winner(networks, forks, as_in=DRAWN_WIDE_FORKS, best_other=other)(results)
+            found.append(kept.rename("value").reset_index().assign(group=group, series=series))
     table = in_order(pd.concat(found, ignore_index=True), "series", WINNERS)
-    note = "A point is a network, the mean of its forks"
+    note = "A point is a network, the mean of its forks under two orders; intervals are over networks"
     unit = "attention from written values to their keys"
-    return View(table[["group", "series", "arm", "init_seed", "value"]], unit, ROWS, BAND, note=note)
+    behind = tuple(arm for pair in DRAWN.values() for arm in pair)
+    return View(table[["group", "series", "init_seed", "value"]], unit, ROWS, BAND, note=note, arms=behind)
 
 
 VIEWS = {view.__name__: view for view in (large_forks, every_large_fork, wide_forks)}
