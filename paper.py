@@ -35,10 +35,8 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 SELDOM_IMPORTED = r"[/\\](tests?|sympy|networkx|pip|setuptools|torch[/\\](_inductor|ao|onnx|testing))[/\\]"
 OURS = tuple(ROOT / name for name in ("circuitcore", "livingpaper", "retrieval_circuits"))
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
-# A worker for each core and one more, as much of a test is waiting for a process or a page, up to four. A file is one
-# worker's, since its tests share what is trained or opened for them.
-WORKERS = min(4, (os.cpu_count() or 1) + 1)
-SIDE_BY_SIDE = ("-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
+# One worker a core; a file is one worker's, since its tests share what is trained or opened for them.
+SIDE_BY_SIDE = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 FLOORS = ("library", "paper", "studies", "book")
 QUICK = "--quick"
 # The first is Chromium without windows: the same pages for a third less processor time.

@@ -110,15 +110,17 @@ def checkpoint_epochs(epochs: int, *, dense: bool) -> tuple[int, ...]:
 
 
 THROUGH, MIDWAY = (0, 10, 20, 30, 40, 60), (0, 10, 40)
-"""Epochs whose weights are shipped besides the last: of torch's first network; of the others of its first ``N_MIDWAY``
-those at which the front page stops."""
-N_MIDWAY, N_CONTROLS = 3, 1
+"""Epochs whose weights are shipped besides the last: of torch's first network; of the others of its first ``N_MIDWAY``,
+and of the one that README takes as its example, those at which the front page stops."""
+N_MIDWAY, EXAMPLE, N_CONTROLS = 3, 4, 1
+"""The example is the one at this place, from 0."""
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     """Epochs whose weights are shipped with the book: of torch's through the transition, of others the end."""
     if arm == TORCH:
-        first, midway = params.torch_seeds[:1], params.torch_seeds[:N_MIDWAY]
+        first, seeds = params.torch_seeds[:1], params.torch_seeds
+        midway = (*seeds[:N_MIDWAY], *seeds[EXAMPLE : EXAMPLE + 1])
         on_the_way = THROUGH if seed in first else MIDWAY if seed in midway else ()
         return (*(epoch for epoch in on_the_way if epoch < params.torch_epochs), params.torch_epochs)
     ends = params.seeds[:N_BESIDE] if arm == TRAINED else params.control_seeds[:N_CONTROLS]
