@@ -8,14 +8,14 @@ are on how much is joined, over orders.
 SS38 and SS39 were written when these were known, before any of their networks was trained. Small networks are drawn
 there as the source draws its own: embeddings fifty times as large, other weights by torch's rules. Size, rate and rows
 are theirs. One pilot of a seed that is in no arm came to read, and a head of its first layer joined nine values in ten;
-it was not forked. Both sentences were
-narrowed while forks were in training, before anything was measured, and SS39 got a control and equal orders.
+it was not forked. Both sentences were narrowed while forks were in training, before anything was measured, and SS39 got
+a control and equal orders.
 """
 
 from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Less, Reading, at_end, worst_of
+from livingpaper.claims.reading import Less, Reading, Values, at_end, worst_of
 from livingpaper.claims.units import POINTS, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_selection import readings
@@ -29,9 +29,9 @@ KEPT_WIDE = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS)
 KEPT_SMALL = readings.kept_by_own_winner(NETWORKS, ELSEWHERE[0], as_in=DRAWN_WIDE_FORKS)
 
 
-def _read(arm: str) -> Control:
+def _read(accuracy: Values) -> Control:
     return Control(
-        reading=Reading("accuracy of these forks at the end", share_of("reads"), at_end("accuracy", arm)),
+        reading=Reading("accuracy of these forks at the end", share_of("reads"), accuracy),
         bound=BEHAVIOUR,
         spoils="either",
     )
@@ -54,7 +54,7 @@ AT_ITS_SIZE = (
         ),
         bound=HALF,
         controls=(
-            _read(LATE),
+            _read(at_end("accuracy", LATE)),
             Control(
                 reading=JOINED(
                     "what the one of the other heads joins that joins most of them",
@@ -78,7 +78,7 @@ AT_ITS_SIZE = (
             values=readings.kept_by_parents_winner(FIRST),
         ),
         bound=at_most(0.5, "half of the values, as of a winner"),
-        controls=(_read(FIRST),),
+        controls=(_read(at_end("accuracy", FIRST)),),
     ),
     Claim(
         id="SS36",
@@ -94,7 +94,7 @@ AT_ITS_SIZE = (
             values=worst_of(*map(readings.most_joined, LARGE_FORKS)),
         ),
         bound=HALF,
-        controls=(_read(FIRST), _read(LATE)),
+        controls=(_read(at_end("accuracy", FIRST)), _read(at_end("accuracy", LATE))),
     ),
 )
 
@@ -107,13 +107,7 @@ WIDE_HAVE_A_WINNER = Control(
     bound=HALF,
     spoils="either",
 )
-WIDE_FORKS_READ = Control(
-    reading=Reading(
-        "accuracy of these forks at the end", share_of("reads"), readings.read_by_network(DRAWN_WIDE_FORKS)
-    ),
-    bound=BEHAVIOUR,
-    spoils="either",
-)
+WIDE_FORKS_READ = _read(readings.read_by_network(DRAWN_WIDE_FORKS))
 BY_SCALE = (
     Claim(
         id="SS38",

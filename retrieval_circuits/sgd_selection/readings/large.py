@@ -8,6 +8,7 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_selection.design import LARGE_PARENT, forked
+from retrieval_circuits.sgd_selection.readings.winners import by_network
 
 AT_THE_END = ["init_seed", "layer", "head"]
 
@@ -61,15 +62,11 @@ def kept_by_own_winner(networks: str, forks: str, *, as_in: str | None = None, b
             label: rows.drop(own[forked(label)]).max() if best_other else rows[own[forked(label)]]
             for label, rows in joins.iterrows()
         }
-        return pd.Series(kept).groupby(forked).mean().rename_axis("init_seed")
+        return by_network(pd.Series(kept), forked)
 
     return OfArms((networks, forks) if as_in is None else (networks, forks, as_in), values)
 
 
 def read_by_network(forks: str) -> OfArms:
     """Values of a reading: accuracy at the end of a network's forks, the mean over them."""
-
-    def values(results: Results) -> pd.Series:
-        return results.final_values("accuracy", forks).groupby(forked).mean().rename_axis("init_seed")
-
-    return OfArms((forks,), values)
+    return OfArms((forks,), lambda results: by_network(results.final_values("accuracy", forks), forked))

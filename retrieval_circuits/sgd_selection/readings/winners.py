@@ -1,6 +1,6 @@
 """Which head wins, when that is settled, and what is learnt."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -140,8 +140,9 @@ def _forks_of_others(results: Results, arm: str) -> pd.DataFrame:
     return table[table["own"].isin(HEADS)]
 
 
-def _by_network(hits: pd.Series, networks: pd.Series) -> pd.Series:
-    return hits.astype(float).groupby(networks).mean().rename_axis("init_seed")
+def by_network(found: pd.Series, networks: pd.Series | Callable[[int], int]) -> pd.Series:
+    """What is found of forks, the mean over those of one network; ``networks`` has or gives that of each."""
+    return found.astype(float).groupby(networks).mean().rename_axis("init_seed")
 
 
 def keeping(arm: str, *, ahead: int | None = None) -> OfArms:
@@ -156,7 +157,7 @@ def keeping(arm: str, *, ahead: int | None = None) -> OfArms:
 
     def values(results: Results) -> pd.Series:
         table = _forks_of_others(results, arm)
-        shares = _by_network(table["head"] == table["own"], table["network"])
+        shares = by_network(table["head"] == table["own"], table["network"])
         if ahead is None:
             return shares
         times = joined(results, NETWORKS).reindex(shares.index)
@@ -179,7 +180,7 @@ def keeping_anothers(arm: str) -> OfArms:
             return pd.Series(dtype=float)
         rivals = zip(table["network"], table["head"], strict=True)
         hits = [(own.drop(network) == head).mean() for network, head in rivals]
-        return _by_network(pd.Series(hits, table.index), table["network"])
+        return by_network(pd.Series(hits, table.index), table["network"])
 
     return OfArms((NETWORKS, arm), values)
 

@@ -24,14 +24,13 @@ from retrieval_circuits.stacked_heads.claims.bounds import (
     STAYS,
 )
 from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
-from retrieval_circuits.stacked_heads.readings import ENOUGH, cost_of, final_loss, where_enough
+from retrieval_circuits.stacked_heads.readings import ENOUGH, cost_of, final_loss, where, where_enough
 from retrieval_circuits.stacked_heads.readings.four import (
     TO_LAST,
     comes_ahead,
     doublings_without_third,
     hop_was_tried,
     part_before,
-    where,
 )
 from retrieval_circuits.stacked_heads.readings.three import looked_along
 

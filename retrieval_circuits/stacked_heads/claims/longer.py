@@ -12,8 +12,7 @@ from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_most
 from retrieval_circuits.stacked_heads.claims.bounds import ERROR, ERROR_MORE, IS_LEARNT, NOT_LEARNT
 from retrieval_circuits.stacked_heads.design import LONG_SCARCE
-from retrieval_circuits.stacked_heads.readings import final_loss
-from retrieval_circuits.stacked_heads.readings.four import where
+from retrieval_circuits.stacked_heads.readings import final_loss, where
 from retrieval_circuits.stacked_heads.readings.needed import error_without, unlooked_rise
 from retrieval_circuits.stacked_heads.readings.three import AHEAD
 

@@ -38,8 +38,7 @@ from retrieval_circuits.stacked_heads.design import (
     Cell,
     Lesson,
 )
-from retrieval_circuits.stacked_heads.readings import cost_of, final_loss, more_layers
-from retrieval_circuits.stacked_heads.readings.four import where
+from retrieval_circuits.stacked_heads.readings import cost_of, final_loss, more_layers, where
 from retrieval_circuits.stacked_heads.readings.three import (
     AHEAD,
     error_at_the_end_of,

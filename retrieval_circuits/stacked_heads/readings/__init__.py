@@ -27,6 +27,7 @@ from retrieval_circuits.stacked_heads.readings.grid import (
     path_and_loss,
     path_time,
     paths_at_start,
+    where,
     where_enough,
 )
 
@@ -57,5 +58,6 @@ __all__ = [
     "path_and_loss",
     "path_time",
     "paths_at_start",
+    "where",
     "where_enough",
 ]

@@ -5,14 +5,11 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import WITHOUT_FOURTH, WITHOUT_THIRD, Cell, Lesson
+from retrieval_circuits.stacked_heads.design import WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
 from retrieval_circuits.stacked_heads.readings.grid import (
-    LEARNT,
     end_of,
-    final_loss,
     learnt_by_end,
     links_left,
-    only,
 )
 
 LAST = "value_3"
@@ -42,11 +39,6 @@ def part_before(place: int, lesson: Lesson) -> OfArms:
         return learnt_by_end(results, lesson, place) / end_of(results, lesson)
 
     return OfArms((str(lesson),), values)
-
-
-def where(lesson: Cell | Lesson, values: OfArms, *, learnt: bool = True) -> OfArms:
-    """The same values, of networks alone that have learnt the last symbol, or of those that have not."""
-    return only(values, lambda results: (final_loss(lesson, lesson.n_steps)(results) < LEARNT) == learnt)
 
 
 def comes_ahead(lesson: Lesson) -> OfArms:

@@ -156,6 +156,11 @@ def only(values: OfArms, keep: Callable[[Results], pd.Series]) -> OfArms:
     return OfArms(values.arms, of_those)
 
 
+def where(lesson: Cell | Lesson, values: OfArms, *, learnt: bool = True) -> OfArms:
+    """The same values, of networks alone that have learnt the last symbol, or of those that have not."""
+    return only(values, lambda results: (final_loss(lesson, lesson.n_steps)(results) < LEARNT) == learnt)
+
+
 def where_enough(cell: Cell | Lesson, values: OfArms) -> OfArms:
     """The same values, of networks alone whose paths that are left raise the error by no more than ``ENOUGH``."""
     return only(values, lambda results: cost_of("paths", cell)(results) <= ENOUGH)

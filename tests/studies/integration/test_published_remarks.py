@@ -11,7 +11,7 @@ from retrieval_circuits.sgd_formation import design as formation
 from retrieval_circuits.sgd_selection import design as selection
 from retrieval_circuits.stacked_heads import design as stacked
 
-A_POINT = 0.01
+A_POINT, AFTER_WARM_UP = 0.01, 200
 
 
 def found(study):
@@ -30,8 +30,27 @@ def crossing(curve, level):
     return steps[at - 1] + part * (steps[at] - steps[at - 1])
 
 
-def wide(rows, columns="init_seed"):
-    return rows.pivot(index="step", columns=columns, values="value").sort_index()
+def wide(rows):
+    return rows.pivot(index="step", columns="init_seed", values="value").sort_index()
+
+
+def joined_by(only, arm):
+    """What each head of the first layer joins at the end: networks by head."""
+    return only.at_final("joins", arm, layer=0).pivot(index="init_seed", columns="head", values="value")
+
+
+def least_of(arm):
+    """What a winner joins at least."""
+    return 0.25 if arm == selection.DESCENT else 0.5
+
+
+def with_a_winner(only, arm):
+    """What heads join in the networks alone that read half and have a winner; under SGD it is ahead by ten points."""
+    ends = joined_by(only, arm)
+    ranked = np.sort(ends.to_numpy())
+    ahead = ranked[:, -1] - ranked[:, -2] >= (0.1 if arm == selection.DESCENT else 0.0)
+    right = only.final_values("accuracy", arm).reindex(ends.index) >= 0.5
+    return ends[(ranked[:, -1] >= least_of(arm)) & ahead & right]
 
 
 def interval(values):
@@ -39,26 +58,20 @@ def interval(values):
     return stats.t.interval(0.95, len(values) - 1, mean, error)
 
 
-def pushed_before(only, arm, first_step=200):
+def pushed_before(only, arm):
     """Checkpoints of networks with a winner before it joins half: what is joined, gained next, and pushed, by head."""
     rows = only.rows("pushes", arm=arm)
     by = {
         metric: rows[rows["metric"] == metric].pivot(index=["init_seed", "step"], columns="head", values="value")
         for metric in ("joins", "push")
     }
-    ends = only.at_final("joins", arm, layer=0).pivot(index="init_seed", columns="head", values="value")
-    right = only.final_values("accuracy", arm)
-    curves = only.curve("joins", arm, layer=0)
+    ends, curves = with_a_winner(only, arm), only.curve("joins", arm, layer=0)
     for seed in ends.index:
-        ranked = np.sort(ends.loc[seed].to_numpy())
-        least, lead = (0.25, 0.1) if arm == selection.DESCENT else (0.5, 0.0)
-        if ranked[-1] < least or ranked[-1] - ranked[-2] < lead or right[seed] < 0.5:
-            continue
         own = curves[(curves["init_seed"] == seed) & (curves["head"] == ends.loc[seed].idxmax())]
-        half = crossing(-own.set_index("step")["value"].sort_index(), -least)
+        half = crossing(-own.set_index("step")["value"].sort_index(), -least_of(arm))
         joins, push = by["joins"].loc[seed], by["push"].loc[seed]
         gains = (joins.shift(-1) - joins).iloc[:-1]
-        for step in gains.index[(gains.index >= first_step) & (gains.index < half)]:
+        for step in gains.index[(gains.index >= AFTER_WARM_UP) & (gains.index < half)]:
             yield {
                 "seed": seed, "before": half - step, "most": gains.loc[step].max(),
                 "pushed": push.loc[step].idxmax() == gains.loc[step].idxmax(),
@@ -92,24 +105,15 @@ def test_what_other_rows_and_earlier_freezing_do():
     first, late = (only.curve("accuracy", arm)["step"].min() for arm in (early, selection.FROZEN))
     assert late - first == 800
     assert "eight hundred steps earlier, hardly one read in ten" in remarks["SS10"]
-    ends = only.at_final("joins", selection.ORDERS[1], layer=0)
-    ends = ends.pivot(index="init_seed", columns="head", values="value")
-    parent = only.at_final("joins", selection.PARENT, layer=0).set_index("head")["value"].idxmax()
+    ends, parent = joined_by(only, selection.ORDERS[1]), joined_by(only, selection.PARENT).iloc[0].idxmax()
     assert (int((ends.idxmax(axis=1) != parent).sum()), len(ends)) == (11, 18)
     assert "eleven of eighteen orders" in remarks["SS4"]
 
 
 def test_whether_adams_own_forks_keep_the_winner_where_sgd_does_not():
     remarks, only = found("sgd_selection")
-
-    def heads(arm):
-        rows = only.at_final("joins", arm, layer=0)
-        return rows.pivot(index="init_seed", columns="head", values="value")
-
-    adam, by_sgd, forks = heads(selection.NETWORKS), heads(selection.DESCENT), heads(selection.ELSEWHERE[0])
-    ranked = np.sort(by_sgd.to_numpy())
-    right = only.final_values("accuracy", selection.DESCENT).reindex(by_sgd.index) >= 0.5
-    has = by_sgd.index[(ranked[:, -1] >= 0.25) & (ranked[:, -1] - ranked[:, -2] >= 0.1) & right]
+    adam, forks = joined_by(only, selection.NETWORKS), joined_by(only, selection.ELSEWHERE[0])
+    has = with_a_winner(only, selection.DESCENT).index
     labels = [label for label in forks.index if label // selection.LABEL in has]
     formed = only.final_values("accuracy", selection.ELSEWHERE[0])
     kept = [
