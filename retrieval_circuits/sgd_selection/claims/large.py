@@ -10,6 +10,12 @@ there as the source draws its own: embeddings fifty times as large, other weight
 are theirs. One pilot of a seed that is in no arm came to read, and a head of its first layer joined nine values in ten;
 it was not forked. Both sentences were narrowed while forks were in training, before anything was measured, and SS39 got
 a control and equal orders.
+
+SS40 and SS41 were written when those two were judged and open, before any of their networks was trained; there was no
+pilot. They ask the same without a parent, of starts with seeds of their own. It was known that under two orders eight
+of the nine starts drawn wide ended with one and the same head, and one of the nine drawn small; and that the head which
+joined most under one order joined on average 73 % of the values under another where starts were drawn wide (three
+orders), and 29 % where they were drawn small (four).
 """
 
 from functools import partial
@@ -20,7 +26,14 @@ from livingpaper.claims.units import POINTS, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_selection import readings
 from retrieval_circuits.sgd_selection.claims.counting import OF_ORDERS
-from retrieval_circuits.sgd_selection.design import DRAWN_WIDE, DRAWN_WIDE_FORKS, ELSEWHERE, LARGE_FORKS, NETWORKS
+from retrieval_circuits.sgd_selection.design import (
+    DRAWN_WIDE,
+    DRAWN_WIDE_FORKS,
+    ELSEWHERE,
+    LARGE_FORKS,
+    NETWORKS,
+    TWICE,
+)
 
 HALF = at_least(0.5, "half of the values, as of a winner")
 JOINED = partial(Reading, unit=share_of("attention"), draws=OF_ORDERS)
@@ -29,9 +42,9 @@ KEPT_WIDE = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS)
 KEPT_SMALL = readings.kept_by_own_winner(NETWORKS, ELSEWHERE[0], as_in=DRAWN_WIDE_FORKS)
 
 
-def _read(accuracy: Values) -> Control:
+def _read(accuracy: Values, of: str = "these forks") -> Control:
     return Control(
-        reading=Reading("accuracy of these forks at the end", share_of("reads"), accuracy),
+        reading=Reading(f"accuracy of {of} at the end", share_of("reads"), accuracy),
         bound=BEHAVIOUR,
         spoils="either",
     )
@@ -146,5 +159,72 @@ BY_SCALE = (
         controls=(WIDE_HAVE_A_WINNER, WIDE_FORKS_READ),
         remark="What the winner does not join in forks of small networks, no head may join: five of twenty-seven have "
         "no winner. They end a quarter of their steps later than forks of networks drawn wide.",
+    ),
+)
+
+AGAIN = "of the values, what the head that joins most after one training joins after the other"
+AGAIN_WIDE, AGAIN_SMALL = (readings.joins_again(*TWICE[drawn]) for drawn in ("wide", "small"))
+
+
+def _have_a_winner(drawn: str) -> Control:
+    return Control(
+        reading=Reading(
+            f"of the values, what the head joins that joins most, in the lesser training of a start drawn {drawn},",
+            share_of("attention"),
+            worst_of(*map(readings.most_joined, TWICE[drawn])),
+        ),
+        bound=HALF,
+        spoils="either",
+    )
+
+
+READ_TWICE = _read(
+    worst_of(*(at_end("accuracy", arm) for arm in TWICE["wide"])), "the lesser training of a start drawn wide"
+)
+BY_START = (
+    Claim(
+        id="SS40",
+        says=Says(
+            holds="In a small network drawn as the source draws its own the start settles the winner on average: "
+            "trained twice, on other rows, the winner of one training joins half of the values or more in the other.",
+            fails="In a small network drawn as the source draws its own the start does not settle the winner on "
+            "average: trained twice, on other rows, the winner of one training joins less than half of the values in "
+            "the other.",
+            whether="whether in a small network that is drawn as the source draws its own the start settles the winner",
+        ),
+        reading=Reading(
+            f"{AGAIN}, of starts drawn wide that have a winner after both,", share_of("attention"), AGAIN_WIDE
+        ),
+        bound=HALF,
+        controls=(
+            _have_a_winner("wide"),
+            READ_TWICE,
+            Control(
+                reading=Reading(
+                    "the same of the heads that join most after trainings of other starts",
+                    share_of("attention"),
+                    readings.joins_again(*TWICE["wide"], anothers=True),
+                ),
+                bound=at_most(0.5, "it is not one head that wins whatever the start"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS41",
+        says=Says(
+            holds="Drawn wide, a start settles more of who wins than drawn small: the winner of one training joins at "
+            "least ten points more of the values in the other.",
+            fails="Drawn wide, a start hardly settles more of who wins than drawn small: the winner of one training "
+            "joins less than ten points more of the values in the other.",
+            whether="whether a start settles more of who wins where weights are drawn wide",
+        ),
+        reading=Reading(
+            f"{AGAIN}, of a start drawn wide, less the same of that seed drawn small, on the same rows, where all four "
+            "have a winner,",
+            POINTS,
+            Less(AGAIN_WIDE, AGAIN_SMALL),
+        ),
+        bound=at_least(0.1, "ten points"),
+        controls=(_have_a_winner("wide"), _have_a_winner("small"), READ_TWICE),
     ),
 )

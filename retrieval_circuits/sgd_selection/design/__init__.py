@@ -39,6 +39,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     TOLD,
     TRACED,
     TUNED,
+    TWICE,
     forked,
 )
 from retrieval_circuits.sgd_selection.design.params import Params
@@ -84,6 +85,7 @@ __all__ = [
     "TOLD",
     "TRACED",
     "TUNED",
+    "TWICE",
     "forked",
     "instruments",
     "published_epochs",

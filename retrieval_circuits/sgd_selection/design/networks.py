@@ -23,6 +23,11 @@ def network_of(params: Params, seed: int, longer: float | int = 1) -> Recipe:
     return fitted(params, small_network(task(), seed, steps, params.d_model, fresh=True))
 
 
+def part_of(params: Params, part: float) -> float:
+    """A part of a network's steps, as what ``network_of`` takes: rounded to checkpoints, one of them at least."""
+    return EVERY * max(1, round(part * params.parent_steps / EVERY)) / params.parent_steps
+
+
 def drawn_wide(network: Recipe) -> Recipe:
     """The same with weights drawn as the source draws its own."""
     return dataclasses.replace(network, model=dataclasses.replace(network.model, init="torch"))

@@ -13,6 +13,7 @@ when it was undecided how long the winner stays open; orders 11 to 16 are those 
 
 import dataclasses
 from functools import partial
+from itertools import chain
 
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
@@ -62,9 +63,17 @@ from retrieval_circuits.sgd_selection.design.arms import (
     TOLD,
     TRACED,
     TUNED,
+    TWICE,
 )
-from retrieval_circuits.sgd_selection.design.networks import drawn_wide, latest, network_of, steps_between, up_to
-from retrieval_circuits.sgd_selection.design.other_starts import at_its_size, fork_of, wide_networks
+from retrieval_circuits.sgd_selection.design.networks import (
+    drawn_wide,
+    latest,
+    network_of,
+    part_of,
+    steps_between,
+    up_to,
+)
+from retrieval_circuits.sgd_selection.design.other_starts import at_its_size, fork_of, trained_twice, wide_networks
 from retrieval_circuits.sgd_selection.design.params import Params
 from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, reached, routes, updates
 
@@ -104,6 +113,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         DRAWN_FORK: (first,),
         **at_its_size(params),
         **wide_networks(params, others),
+        **trained_twice(params),
         RATED: _rated(params),
         DESCENT: tuple(_descended(params, seed) for seed in params.seeds),
     }
@@ -170,8 +180,7 @@ def _given(params: Params) -> dict[str, tuple[Recipe, ...]]:
     made = {}
     for arm, behind in {GIVEN: 1, GIVEN_TWO: 2}.items():
         told = (Clamp(parts=(f"L{LAYER}H{TOLD}",), behind=behind),)
-        share = EVERY * max(1, round(PARTS[arm] * params.parent_steps / EVERY)) / params.parent_steps
-        networks = [network_of(params, seed, share) for seed in params.frozen_seeds]
+        networks = [network_of(params, seed, part_of(params, PARTS[arm])) for seed in params.frozen_seeds]
         made[arm] = tuple(dataclasses.replace(network, during=told, engine="torch") for network in networks)
     return made
 
@@ -224,7 +233,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm == RATED:
         return (Instrument(name="measurements", version=1, measures=reached, settings=asked),)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
-    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS, DRAWN_WIDE, DRAWN_WIDE_FORKS):
+    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS, DRAWN_WIDE, DRAWN_WIDE_FORKS, *chain(*TWICE.values())):
         return found
     if arm == DRAWN_FORK:
         return (*found, links(params.n_rows))

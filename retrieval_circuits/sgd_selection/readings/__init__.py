@@ -32,6 +32,7 @@ from retrieval_circuits.sgd_selection.readings.forecast import (
 )
 from retrieval_circuits.sgd_selection.readings.large import (
     joining,
+    joins_again,
     kept_by_own_winner,
     kept_by_parents_winner,
     large_winner,
@@ -80,6 +81,7 @@ __all__ = [
     "half_right",
     "joined",
     "joining",
+    "joins_again",
     "joins_at_equal_loss",
     "keeping",
     "keeping_anothers",

@@ -3,12 +3,13 @@
 The same of small networks, drawn small and drawn as that one is, of which every one is forked.
 """
 
+import numpy as np
 import pandas as pd
 
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_selection.design import LARGE_PARENT, forked
-from retrieval_circuits.sgd_selection.readings.winners import by_network
+from retrieval_circuits.sgd_selection.readings.winners import HALF, by_network
 
 AT_THE_END = ["init_seed", "layer", "head"]
 
@@ -65,6 +66,34 @@ def kept_by_own_winner(networks: str, forks: str, *, as_in: str | None = None, b
         return by_network(pd.Series(kept), forked)
 
     return OfArms((networks, forks) if as_in is None else (networks, forks, as_in), values)
+
+
+def joins_again(first: str, second: str, *, anothers: bool = False) -> OfArms:
+    """Values of a reading: what the head that joins most after one training of a start joins after its other.
+
+    The mean of both ways, by start; of starts alone that have a winner after both.
+
+    Args:
+        first: a training of each start.
+        second: another of the same starts, on other rows.
+        anothers: not of the start's own head, but of that of another start, the mean over all others: what nothing
+            inherited gives, whichever heads win.
+    """
+
+    def values(results: Results) -> pd.Series:
+        one, other = joining(results, first), joining(results, second)
+        won = [table.index[table.max(axis=1) >= HALF] for table in (one, other)]
+        starts = won[0].intersection(won[1])
+        one, other = one.loc[starts], other.loc[starts]
+        ways = [rows[leads.idxmax(axis=1)].to_numpy() for rows, leads in ((one, other), (other, one))]
+        starts_by_winners = np.mean(ways, axis=0)
+        if not anothers:
+            return pd.Series(np.diag(starts_by_winners), starts)
+        if len(starts) < 2:
+            return pd.Series(dtype=float)
+        return pd.Series(np.nanmean(np.where(np.eye(len(starts)), np.nan, starts_by_winners), axis=1), starts)
+
+    return OfArms((first, second), values)
 
 
 def read_by_network(forks: str) -> OfArms:
