@@ -13,7 +13,6 @@ when it was undecided how long the winner stays open; orders 11 to 16 are those 
 
 import dataclasses
 from functools import partial
-from itertools import chain
 
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
@@ -233,7 +232,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm == RATED:
         return (Instrument(name="measurements", version=1, measures=reached, settings=asked),)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
-    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS, DRAWN_WIDE, DRAWN_WIDE_FORKS, *chain(*TWICE.values())):
+    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS, DRAWN_WIDE, DRAWN_WIDE_FORKS, *TWICE):
         return found
     if arm == DRAWN_FORK:
         return (*found, links(params.n_rows))

@@ -16,34 +16,29 @@ ARMS = STUDY.recipes(PUBLISHED)
 
 
 def test_a_start_that_is_trained_twice_reads_other_rows_and_nothing_else_changes():
-    known = {recipe.init_seed for recipe in ARMS[NETWORKS]}
-    for arms in TWICE.values():
-        for one, other in zip(*(ARMS[arm] for arm in arms), strict=True):
-            assert one.data_seed != other.data_seed and one.init_seed not in known
-            assert dataclasses.replace(other, data_seed=one.data_seed) == one
-    small, wide = (ARMS[arms[0]] for arms in (TWICE["small"], TWICE["wide"]))
-    assert (len(small), len(wide)) == (10, 20)
-    for one, other in zip(small, wide, strict=False):
-        assert (one.init_seed, one.data_seed) == (other.init_seed, other.data_seed)
-        assert other.model == dataclasses.replace(one.model, init="torch")
-        assert (one.checkpoint_at, other.checkpoint_at) == ((0, 5000), (0, 3500))
-    rows = [recipe.data_seed for arms in TWICE.values() for arm in arms for recipe in ARMS[arm]]
-    assert len({*rows}) == 40, "those drawn small and wide share theirs, no others do"
-    others = {recipe.data_seed for arm, found in ARMS.items() if arm not in sum(TWICE.values(), ()) for recipe in found}
-    assert not others & {*rows}
+    known = {recipe.init_seed: recipe for recipe in ARMS[NETWORKS]}
+    once, again = (ARMS[arm] for arm in TWICE)
+    assert len(once) == 20
+    for one, other in zip(once, again, strict=True):
+        assert one.data_seed != other.data_seed and one.init_seed not in known
+        assert dataclasses.replace(other, data_seed=one.data_seed) == one
+        assert one.model == dataclasses.replace(known[1].model, init="torch") and one.checkpoint_at == (0, 3000)
+    rows = [recipe.data_seed for arm in TWICE for recipe in ARMS[arm]]
+    others = {recipe.data_seed for arm, found in ARMS.items() if arm not in TWICE for recipe in found}
+    assert len({*rows}) == 40 and not others & {*rows}
 
 
 def test_a_start_whose_seed_is_another_with_more_added_is_trained_once():
     beside = PUBLISHED.model_copy(update={"seeds": (6, 106)})
     arms = STUDY.recipes(beside)
-    assert [recipe.init_seed for recipe in arms[TWICE["wide"][0]]] == [106, 206, 306]
+    assert [recipe.init_seed for recipe in arms[TWICE[0]]] == [106, 206, 306]
 
 
 def test_what_the_winner_of_one_training_joins_after_the_other():
     """Three starts with winners; one has none after its second training and is left out, for itself and others."""
     ends = {1: (won(2, 0.8), won(2, 0.6)), 2: (won(0, 0.9), won(1, 0.7)), 3: (won(3, 0.5), won(3, 0.9))}
     ends[4] = (won(1, 0.9), won(1, 0.4))
-    first, second = TWICE["wide"]
+    first, second = TWICE
     rows = [
         planted.fork(arm, seed, [0, 9], [EVEN, trained[which]], [0, 1])
         for which, arm in enumerate((first, second))
@@ -60,6 +55,6 @@ def test_what_the_winner_of_one_training_joins_after_the_other():
 
 
 def test_a_head_that_wins_whatever_the_start_is_seen():
-    first, second = TWICE["small"]
+    first, second = TWICE
     rows = [planted.fork(arm, seed, [0, 9], [EVEN, won(2, 0.8)], [0, 1]) for arm in (first, second) for seed in (1, 2)]
     assert readings.joins_again(first, second, anothers=True)(of_forks(rows)).to_list() == pytest.approx([0.8, 0.8])
