@@ -58,7 +58,8 @@ FACTS = (
             readings.worst_prediction(*JUDGED),
             draws=DRAWS,
         ),
-        remark=ONE_DRAW,
+        remark=f"{ONE_DRAW} Guessing is counted within a tenth of a nat. Within a fifth or a twentieth of one the "
+        "error is below the bound as well; within three hundredths it is 22 %, and this would be Refuted.",
         bound=at_most(0.15, "a seventh: modes are taken to grow alone, and to be small until they are not"),
     ),
     Claim(

@@ -116,10 +116,10 @@ KILLING = (
     Claim(
         id="AM23",
         says=Says(
-            holds="A layer that is a memory passes the killing experiment: new subject embeddings alone learn new "
-            "facts in front of it.",
+            holds="A layer that is a memory passes the killing experiment if new subject embeddings are trained: they "
+            "alone learn new facts in front of it.",
             fails="A layer that is a memory does not let new subject embeddings learn new facts.",
-            whether="whether a memory passes the killing experiment",
+            whether="whether a memory passes the killing experiment if new embeddings are trained",
         ),
         reading=Reading(
             "new facts learnt by new embeddings in front of a memory of other facts",
@@ -146,6 +146,8 @@ KILLING = (
                 bound=at_most(0.9, "embeddings that can do without any trained layer prove nothing of it"),
             ),
         ),
+        remark="It is read at the one of four sizes where both controls hold. With four relations an untrained layer "
+        "passes, too; with eight and twice the subjects the memory does not know its own facts.",
     ),
     Claim(
         id="AM24",

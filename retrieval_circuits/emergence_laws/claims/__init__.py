@@ -11,7 +11,9 @@ REMARKS = {
     "EL21": "Formed is half the way from chance to the end. Asked at three quarters, copying would not come first.",
     "EL24": "Formed is half the way from chance to the end. Asked at three quarters, it would be Supported.",
     "EL26": "Looked at twice: ten networks had left it open, and ten were added for that reason. Corrected for two "
-    "looks it would still be open.",
+    "looks it would still be open, as it is in the twenty networks of EL28.",
+    "EL27": "Formed is half the way from chance to the end. Asked at three quarters this would be open, in these "
+    "networks and in the twenty of EL29: attention comes early and falls back.",
     "EL28": "Looked at twice: ten networks had left it open, and ten were added for that reason. Corrected for two "
     f"looks it stands. Logits are moved within the first {RECALLED_EVERY} steps, when is not known: if at their end, "
     "this is open.",

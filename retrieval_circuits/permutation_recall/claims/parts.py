@@ -32,7 +32,8 @@ PARTS = (
         source="source",
         source_verdict="Stated, from one example",
         remark="The source also says that neither attention nor the FFN is enough alone, and calls the FFN's part "
-        "strongly implied. What fails is that the FFN gives the y without an edge to it.",
+        "strongly implied. What fails is that the FFN gives the y without an edge to it. That could not have held: "
+        "without the edge two y are equally likely, so that no network of one layer recalls more than half.",
     ),
     Claim(
         id="PR13",
@@ -48,6 +49,8 @@ PARTS = (
         ),
         bound=HALF_OF_ALL,
         controls=(they_recall("no"),),
+        remark="Without the edge to the y, a loss of half is forced. Nor is it that edge alone: without those to the "
+        "other y recall is a tenth, too. What is not forced is that the edge to the x is needed.",
     ),
     Claim(
         id="PR14",
@@ -75,9 +78,10 @@ PARTS = (
     Claim(
         id="PR15",
         says=Says(
-            holds="Recall needs a non-linear FFN: the linear map nearest to it does not recall in its place.",
-            fails="Recall needs no non-linear FFN: the linear map nearest to it recalls in its place, on {effect} of "
-            "probes.",
+            holds="Recall in these networks needs their non-linear FFN: the linear map nearest to it does not recall "
+            "in its place.",
+            fails="Recall in these networks needs no non-linear FFN: the linear map nearest to it recalls in its "
+            "place, on {effect} of probes.",
             whether="whether the linear map nearest to the FFN recalls in its place",
         ),
         reading=large(
@@ -86,6 +90,8 @@ PARTS = (
         ),
         bound=at_most(0.5, "half of the probes, as much as counts as recall"),
         controls=(they_recall("yes"),),
+        remark="None was trained with a linear FFN, or without one. The map does hardly better than the FFN's mean "
+        "output in its place.",
     ),
     Claim(
         id="PR16",

@@ -184,6 +184,7 @@ CURRICULUM = (
         controls=(_answers("on"),),
         source="source",
         source_verdict="Shown: epochs 28, 15, 37 against 12, 17, 20",
+        remark="One pair of 35 makes the mean open. That most pairs are delayed so long would be Supported.",
     ),
     Claim(
         id="SR14",

@@ -104,6 +104,8 @@ RETRIEVAL = (
         ),
         source="source",
         source_verdict="Supported: test accuracy 0.956 (one seed)",
+        remark="The claim's control could hardly fail: targets that do not depend on the prompt leave nothing to "
+        "learn. That prompts are not remembered follows from the splits.",
     ),
 )
 

@@ -142,6 +142,7 @@ LIMITS = (
                 spoils="either",
             ),
         ),
+        remark="Layer 1 routes from 0.85 on. From 0.80 on this would be Refuted, from 0.90 on open.",
     ),
     Claim(
         id="KV11",
@@ -200,6 +201,8 @@ LIMITS = (
         ),
         source="source",
         source_verdict="Shown: 0.728 (one seed)",
+        remark="The claim's control could hardly fail: targets that do not depend on the prompt leave nothing to "
+        "learn.",
     ),
     Claim(
         id="KV13",
