@@ -23,6 +23,7 @@ from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, Values, at_end, worst_of
+from livingpaper.claims.rules import OverPairs
 from livingpaper.claims.units import POINTS, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_selection import readings
@@ -198,6 +199,7 @@ BY_START = (
                     share_of("attention"),
                     readings.joins_again(*TWICE, anothers=True),
                 ),
+                rule=OverPairs(),
                 bound=at_most(0.5, "it is not one head that wins whatever the start"),
             ),
         ),

@@ -13,12 +13,14 @@ from retrieval_circuits.sgd_selection.design import (
     LARGE_FORKS,
     LARGE_PARENT,
     NETWORKS,
+    TWICE,
 )
 from retrieval_circuits.sgd_selection.figures.chapter import OF_ORDERS, OVER_ORDERS, ROWS
 from retrieval_circuits.sgd_selection.readings import (
     forked_at,
     half_right,
     joining,
+    joins_again,
     kept_by_own_winner,
     kept_by_parents_winner,
     large_winner,
@@ -76,4 +78,20 @@ def wide_forks(results: Results) -> View:
     return View(table[["group", "series", "init_seed", "value"]], unit, ROWS, BAND, note=note, arms=behind)
 
 
-VIEWS = {view.__name__: view for view in (large_forks, every_large_fork, wide_forks)}
+WHOSE = {"the winner of its other training": False, "winners of other starts": True}
+
+
+def trained_twice(results: Results) -> View:
+    """What heads join after one training of a start that won after its other, or after trainings of other starts."""
+    found = [
+        joins_again(*TWICE, anothers=anothers)(results).rename("value").rename_axis("init_seed").reset_index()
+        .assign(group="starts trained twice", series=series)
+        for series, anothers in WHOSE.items()
+    ]  # fmt: skip
+    table = in_order(pd.concat(found, ignore_index=True), "series", WHOSE)
+    note = "A point is a start, a mean of both ways; of other starts, whose pairs share them, intervals are too narrow"
+    unit = "attention from written values to their keys"
+    return View(table[["group", "series", "init_seed", "value"]], unit, ROWS, BAND, note=note, arms=TWICE)
+
+
+VIEWS = {view.__name__: view for view in (large_forks, every_large_fork, wide_forks, trained_twice)}

@@ -76,8 +76,8 @@ def joins_again(first: str, second: str, *, anothers: bool = False) -> OfArms:
     Args:
         first: a training of each start.
         second: another of the same starts, on other rows.
-        anothers: not of the start's own head, but of that of another start, the mean over all others: what nothing
-            inherited gives, whichever heads win.
+        anothers: of two starts instead, what the winner of one joins in the other, both ways; the mean over all pairs
+            that a start is in: what nothing inherited gives, whichever heads win.
     """
 
     def values(results: Results) -> pd.Series:
@@ -86,12 +86,13 @@ def joins_again(first: str, second: str, *, anothers: bool = False) -> OfArms:
         starts = won[0].intersection(won[1])
         one, other = one.loc[starts], other.loc[starts]
         ways = [rows[leads.idxmax(axis=1)].to_numpy() for rows, leads in ((one, other), (other, one))]
-        starts_by_winners = np.mean(ways, axis=0)
+        pairs = np.mean(ways, axis=0)
+        pairs = (pairs + pairs.T) / 2
         if not anothers:
-            return pd.Series(np.diag(starts_by_winners), starts)
+            return pd.Series(np.diag(pairs), starts)
         if len(starts) < 2:
             return pd.Series(dtype=float)
-        return pd.Series(np.nanmean(np.where(np.eye(len(starts)), np.nan, starts_by_winners), axis=1), starts)
+        return pd.Series(np.nanmean(np.where(np.eye(len(starts)), np.nan, pairs), axis=1), starts)
 
     return OfArms((first, second), values)
 
