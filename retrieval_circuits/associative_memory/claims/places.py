@@ -147,7 +147,7 @@ KILLING = (
             ),
         ),
         remark="It is read at the one of four sizes where both controls hold. With four relations an untrained layer "
-        "passes, too; with eight and twice the subjects the memory does not know its own facts.",
+        "made louder passes, too; with eight and twice the subjects the memory recalls three quarters of its facts.",
     ),
     Claim(
         id="AM24",

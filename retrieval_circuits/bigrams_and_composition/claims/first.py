@@ -89,8 +89,8 @@ LEARNT = (
         ),
         reading=Reading("smaller of the two times between memories, under Adam,", STEPS, readings.least_gap_with_adam),
         bound=at_least(10, "one measurement"),
-        remark="A memory has formed at half of its own end. At three quarters it would be Supported, too; at a quarter "
-        "or nine tenths open.",
+        remark="A memory has formed when it recalls half of what it recalls in the end. At three quarters of that it "
+        "would be Supported, too; at a quarter or nine tenths open.",
     ),
     Claim(
         id="BC6",

@@ -99,8 +99,8 @@ GENERIC = (
             "time from the forming of W_K2 to that of W_K1, everything trained,", STEPS, readings.previous_last
         ),
         bound=at_least(10, "one measurement"),
-        remark="A memory has formed at half of its own end. Dated when half of all pairs are recalled, it would be "
-        "Supported.",
+        remark="A memory has formed when it recalls half of what it recalls in the end. Dated when it recalls half of "
+        "all pairs, this would be Supported.",
     ),
 )
 WIDTHS = (

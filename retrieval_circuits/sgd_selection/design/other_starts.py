@@ -29,7 +29,10 @@ from retrieval_circuits.sgd_selection.design.networks import (
 from retrieval_circuits.sgd_selection.design.params import Params
 
 ELSEWHERE_OFFSET, N_ELSEWHERE = 40_000, 25_000
-"""Seeds of the rows of forks of other networks; as they end at 65,535, networks 250 seeds apart share rows."""
+"""Seeds of the rows of forks of other networks, and of starts trained twice.
+
+They end at 65,535, so that networks 250 seeds apart share rows.
+"""
 LARGE_OFFSET = 31_000
 """The same of forks of the source's network."""
 EVERY_WIDE, N_WIDE = 5, 2

@@ -21,7 +21,13 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    seeds: Annotated[SomeSeeds, Field(description="init seeds of the networks whose winners are predicted")]
+    seeds: Annotated[
+        SomeSeeds,
+        Field(
+            description="init seeds of the networks whose winners are predicted; a hundred and two hundred higher are "
+            "starts trained twice"
+        ),
+    ]
     parent: Annotated[Seed, Field(description="init seed of the network that is forked")]
     order_seeds: Annotated[SomeSeeds, Field(description="orders of the data at each point")]
     act_seeds: Annotated[SomeSeeds, Field(description="orders under which heads are held, or queries and keys frozen")]

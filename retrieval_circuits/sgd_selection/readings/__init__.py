@@ -38,6 +38,7 @@ from retrieval_circuits.sgd_selection.readings.large import (
     large_winner,
     most_joined,
     read_by_network,
+    same_winner,
     taken_by_another,
 )
 from retrieval_circuits.sgd_selection.readings.winners import (
@@ -93,6 +94,7 @@ __all__ = [
     "learnt",
     "looks_gained",
     "most_joined",
+    "same_winner",
     "older_by",
     "older_gradients",
     "others_join",

@@ -71,7 +71,7 @@ def kept_by_own_winner(networks: str, forks: str, *, as_in: str | None = None, b
 def joins_again(first: str, second: str, *, anothers: bool = False) -> OfArms:
     """Values of a reading: what the head that joins most after one training of a start joins after its other.
 
-    The mean of both ways, by start; of starts alone that have a winner after both.
+    The mean of both ways, by start.
 
     Args:
         first: a training of each start.
@@ -82,17 +82,29 @@ def joins_again(first: str, second: str, *, anothers: bool = False) -> OfArms:
 
     def values(results: Results) -> pd.Series:
         one, other = joining(results, first), joining(results, second)
-        won = [table.index[table.max(axis=1) >= HALF] for table in (one, other)]
-        starts = won[0].intersection(won[1])
-        one, other = one.loc[starts], other.loc[starts]
+        one, other = one.align(other, join="inner", axis=0)
         ways = [rows[leads.idxmax(axis=1)].to_numpy() for rows, leads in ((one, other), (other, one))]
         pairs = np.mean(ways, axis=0)
         pairs = (pairs + pairs.T) / 2
         if not anothers:
-            return pd.Series(np.diag(pairs), starts)
-        if len(starts) < 2:
+            return pd.Series(np.diag(pairs), one.index)
+        if len(one) < 2:
             return pd.Series(dtype=float)
-        return pd.Series(np.nanmean(np.where(np.eye(len(starts)), np.nan, pairs), axis=1), starts)
+        return pd.Series(np.nanmean(np.where(np.eye(len(one)), np.nan, pairs), axis=1), one.index)
+
+    return OfArms((first, second), values)
+
+
+def same_winner(first: str, second: str) -> OfArms:
+    """Values of a reading: whether both trainings of a start end with one and the same head, by start.
+
+    One joins half of the values or more and most of all heads, in whatever layer; without such a head there is none.
+    """
+
+    def values(results: Results) -> pd.Series:
+        one, other = joining(results, first).align(joining(results, second), join="inner", axis=0)
+        won = (one.max(axis=1) >= HALF) & (other.max(axis=1) >= HALF)
+        return (won & (one.idxmax(axis=1) == other.idxmax(axis=1))).astype(float)
 
     return OfArms((first, second), values)
 

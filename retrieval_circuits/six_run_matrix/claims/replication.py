@@ -185,7 +185,7 @@ REPLICATION = (
         source="source",
         source_verdict="Supported, under the source's probe",
         source_stance="by another definition",
-        remark="The key can be read as well before training, and the control of SR4.published would fail here, too: "
+        remark="The key can be read as well before training, so that untrained networks, as a control, would fail: "
         "what training adds is the value.",
     ),
 )

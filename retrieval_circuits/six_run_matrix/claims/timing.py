@@ -196,8 +196,8 @@ TIMING = (
         source="source",
         source_verdict="Supported, under the published gate",
         source_stance="by another definition",
-        remark="A tie counts as an order of its own. Counted with the orders that it does not contradict, more runs "
-        "have copying, behaviour, routing, and this would be Refuted.",
+        remark="A tie counts as an order of its own. Where it counts for each order that it does not contradict, "
+        "three quarters of the runs fit one, copying before behaviour before routing, and this would be Refuted.",
     ),
     Claim(
         id="SR9.published",

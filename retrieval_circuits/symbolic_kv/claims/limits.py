@@ -142,7 +142,8 @@ LIMITS = (
                 spoils="either",
             ),
         ),
-        remark="Layer 1 routes from 0.85 on. From 0.80 on this would be Refuted, from 0.90 on open.",
+        remark="Layer 1 counts as routing from 85 % of prompts on. From 80 % on this would be Refuted; from 90 % on it "
+        "stays open.",
     ),
     Claim(
         id="KV11",

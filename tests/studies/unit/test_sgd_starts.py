@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from livingpaper.book import studies
@@ -34,27 +35,47 @@ def test_a_start_whose_seed_is_another_with_more_added_is_trained_once():
     assert [recipe.init_seed for recipe in arms[TWICE[0]]] == [106, 206, 306]
 
 
+FIRST, SECOND = TWICE
+ENDS = {1: (won(2, 0.8), won(2, 0.6)), 2: (won(0, 0.9), won(2, 0.7)), 3: (won(3, 0.5), won(3, 0.4))}
+"""What four heads join after both trainings: one start keeps its winner, one has two, one has a winner once."""
+LATE = 0.7
+"""What a head of the next layer joins after the last of them, and nowhere else."""
+
+
+def trained(ends):
+    """Results of starts that end so."""
+    rows = []
+    for which, arm in enumerate(TWICE):
+        for seed, joins in ends.items():
+            run = planted.fork(arm, seed, [0, 9], [EVEN, joins[which]], [0, 1])
+            late = LATE if (seed, arm) == (3, SECOND) else 0.0
+            rows.append([*run, run[0] | {"layer": 1, "site": "L1H0", "step": 9, "value": late}])
+    return of_forks(rows)
+
+
 def test_what_the_winner_of_one_training_joins_after_the_other():
-    """Three starts with winners; one has none after its second training and is left out, for itself and others."""
-    ends = {1: (won(2, 0.8), won(2, 0.6)), 2: (won(0, 0.9), won(1, 0.7)), 3: (won(3, 0.5), won(3, 0.9))}
-    ends[4] = (won(1, 0.9), won(1, 0.4))
-    first, second = TWICE
-    rows = [
-        planted.fork(arm, seed, [0, 9], [EVEN, trained[which]], [0, 1])
-        for which, arm in enumerate((first, second))
-        for seed, trained in ends.items()
-    ]
-    own = readings.joins_again(first, second)(of_forks(rows))
-    assert own.to_dict() == pytest.approx({1: (0.6 + 0.8) / 2, 2: (0.05 + 0.05) / 2, 3: (0.9 + 0.5) / 2})
-    anothers = readings.joins_again(first, second, anothers=True)(of_forks(rows))
-    by_hand = {1: 0.05, 2: 0.05, 3: 0.05}
-    assert anothers.to_dict() == pytest.approx(by_hand), "no start has a head that another has"
-    alone = [row for row in rows if row[0]["init_seed"] == 1]
-    assert readings.joins_again(first, second, anothers=True)(of_forks(alone)).empty
-    assert readings.joins_again(first, second)(of_forks(alone)).to_dict() == pytest.approx({1: 0.7})
+    own = readings.joins_again(FIRST, SECOND)(trained(ENDS)).to_dict()
+    assert own == pytest.approx({1: (0.6 + 0.8) / 2, 2: (0.05 + 0.05) / 2, 3: (0.4 + 0.0) / 2})
+    assert readings.same_winner(FIRST, SECOND)(trained(ENDS)).to_dict() == {1: 1.0, 2: 0.0, 3: 0.0}
+
+
+def test_what_winners_of_other_starts_join():
+    """Pair by pair, both trainings and both ways."""
+    heads = {1: ([*ENDS[1][0], 0.0], [*ENDS[1][1], 0.0]), 2: ([*ENDS[2][0], 0.0], [*ENDS[2][1], 0.0])}
+    heads[3] = ([*ENDS[3][0], 0.0], [*ENDS[3][1], LATE])
+    by_hand = {}
+    for one, (first, second) in heads.items():
+        joined = []
+        for other in {*heads} - {one}:
+            their_first, their_second = heads[other]
+            joined += [first[np.argmax(their_second)], second[np.argmax(their_first)]]
+            joined += [their_first[np.argmax(second)], their_second[np.argmax(first)]]
+        by_hand[one] = np.mean(joined)
+    assert by_hand[1] > 2 * by_hand[3], "1 and 2 share a winner"
+    assert readings.joins_again(FIRST, SECOND, anothers=True)(trained(ENDS)).to_dict() == pytest.approx(by_hand)
+    assert readings.joins_again(FIRST, SECOND, anothers=True)(trained({1: ENDS[1]})).empty
 
 
 def test_a_head_that_wins_whatever_the_start_is_seen():
-    first, second = TWICE
-    rows = [planted.fork(arm, seed, [0, 9], [EVEN, won(2, 0.8)], [0, 1]) for arm in (first, second) for seed in (1, 2)]
-    assert readings.joins_again(first, second, anothers=True)(of_forks(rows)).to_list() == pytest.approx([0.8, 0.8])
+    everywhere = trained({seed: (won(2, 0.8), won(2, 0.8)) for seed in (1, 2)})
+    assert readings.joins_again(FIRST, SECOND, anothers=True)(everywhere).to_list() == pytest.approx([0.8, 0.8])
