@@ -253,3 +253,17 @@ def test_two_orders_from_the_start_agree_where_weights_are_drawn_wide():
             again += joined and {first.idxmax(), second.idxmax()} == {own.loc[seed].idxmax()}
         counts[name] = (int(alike), int(again))
     assert counts == {"wide": (8, 5), "small": (1, 0)}
+
+
+def test_starts_trained_twice_mostly_have_one_winner():
+    _, only = found("sgd_selection")
+    ends = [
+        only.at_final("joins", arm).pivot(index="init_seed", columns=["layer", "head"], values="value")
+        for arm in selection.TWICE
+    ]
+    first, second = (table.idxmax(axis=1) for table in ends)
+    won = pd.concat([table.max(axis=1) >= 0.5 for table in ends], axis=1).all(axis=1)
+    assert (int((first == second).sum()), int(((first == second) & won).sum()), len(won)) == (16, 15, 20)
+    winners = pd.concat([first, second])
+    assert {head for layer, head in winners if layer == 0} == {0, 1, 2, 3}
+    assert len({seed for seed, (layer, _) in winners.items() if layer == 1}) == 1
