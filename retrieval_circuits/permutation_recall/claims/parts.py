@@ -90,8 +90,8 @@ PARTS = (
         ),
         bound=at_most(0.5, "half of the probes, as much as counts as recall"),
         controls=(they_recall("yes"),),
-        remark="None was trained with a linear FFN, or without one. The map does hardly better than the FFN's mean "
-        "output in its place.",
+        remark="No network was trained with a linear FFN, or without one. The map does hardly better than the FFN's "
+        "mean output in its place.",
     ),
     Claim(
         id="PR16",

@@ -7,7 +7,7 @@ from retrieval_circuits.stacked_heads.figures.escapes import ESCAPE_VIEWS
 from retrieval_circuits.stacked_heads.figures.four import FOUR_VIEWS
 from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
 from retrieval_circuits.stacked_heads.figures.joining import JOINING_VIEWS
-from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
+from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS, found_in_words
 from retrieval_circuits.stacked_heads.figures.longer import LONGER_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
 from retrieval_circuits.stacked_heads.figures.rests import VIEWS as REST_VIEWS
@@ -18,7 +18,7 @@ from retrieval_circuits.stacked_heads.figures.wiring import WIRING_VIEWS
 from retrieval_circuits.stacked_heads.figures.words import WORD_VIEWS
 from retrieval_circuits.stacked_heads.figures.words_prose import WORD_PROSE_VIEWS
 
-__all__ = ["PLATEAU", "VIEWS"]
+__all__ = ["PLATEAU", "VIEWS", "found_in_words"]
 VIEWS = (
     GRID
     | TRAINED_VIEWS

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from circuitcore.emergence.shares import counted
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
@@ -107,6 +108,18 @@ def found_paths(results: Results) -> View:
     table = in_order(rows.assign(group=rows["edit"].map(NETWORKS)), "group", NETWORKS.values())
     note = "A path: mean attention above one half between two roles of a chain"
     return View(table[["group", "arm", "init_seed", "value"]], "candidate paths", "64 test rows", BAND, note=note)
+
+
+def found_in_words(view: View) -> dict[str, str]:
+    """In how many networks without a circuit a path is found, by kind, and how many may have one: numbers of prose."""
+    rows = view.published
+    found = {
+        kind: counted(rows.loc[rows["group"] == NETWORKS[kind], "value"] > 0) for kind in ("untrained", "permuted")
+    }
+    return {
+        f"found_{kind}": f"{share.successes:.0f} of {share.n} (up to {100 * share.interval().high:.0f} % by the interval)"
+        for kind, share in found.items()
+    }
 
 
 LESSON_VIEWS = {view.__name__: view for view in (taught, taught_training, times, by_length, exchanges, found_paths)}

@@ -366,3 +366,18 @@ def test_views_of_the_lessons_have_a_point_for_each_network(measured):
         (exchanges["group"] == figures.EXCHANGES["value", "new"]) & (exchanges["series"] == figures.FREE["paths"])
     ]
     assert shown["value"].item() == worst["value"].max() == readings.exchanged("value", "paths", "new")(results)[11]
+
+
+def test_how_many_networks_may_have_a_path_where_none_is_found():
+    """With none in n the interval ends where n failures have a chance of one in forty; one with a path is one more."""
+    rows = [
+        {"group": group, "init_seed": seed, "value": float(group == "trained, weights shuffled" and seed == 1)}
+        for group in ("trained", "never trained", "trained, weights shuffled")
+        for seed in range(20)
+    ]
+    words = figures.found_in_words(View(pd.DataFrame(rows), "candidate paths", "planted"))
+    none, one = (100 * (1 - 0.025 ** (1 / 20)), 100 * scipy.stats.beta.ppf(0.975, 2, 19))
+    assert words == {
+        "found_untrained": f"0 of 20 (up to {none:.0f} % by the interval)",
+        "found_permuted": f"1 of 20 (up to {one:.0f} % by the interval)",
+    }
