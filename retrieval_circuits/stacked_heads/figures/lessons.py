@@ -117,8 +117,8 @@ def found_in_words(view: View) -> dict[str, str]:
         kind: counted(rows.loc[rows["group"] == NETWORKS[kind], "value"] > 0) for kind in ("untrained", "permuted")
     }
     return {
-        f"found_{kind}": f"{share.successes:.0f} of {share.n} (up to {100 * share.interval().high:.0f} % by the interval)"
-        for kind, share in found.items()
+        f"found_{kind}": f"{one.successes:.0f} of {one.n} (up to {100 * one.interval().high:.0f} % by the interval)"
+        for kind, one in found.items()
     }
 
 
