@@ -180,12 +180,12 @@ BY_START = (
     Claim(
         id="SS40",
         says=Says(
-            holds="Trained twice, on other rows, a small network drawn as the source draws its own keeps its winner on "
-            "average: the one of one training joins half of the values or more in the other.",
-            fails="Trained twice, on other rows, a small network drawn as the source draws its own does not keep its "
-            "winner on average: the one of one training joins less than half of the values in the other.",
+            holds="When a small network that is drawn as the source draws its own is trained again on other rows, the "
+            "winner of one training joins half of the values or more in the other, on average.",
+            fails="When a small network that is drawn as the source draws its own is trained again on other rows, the "
+            "winner of one training joins less than half of the values in the other, on average.",
             whether="whether a small network that is drawn as the source draws its own keeps its winner when it is "
-            "trained again, on other rows",
+            "trained again on other rows",
         ),
         reading=Reading(
             "of the values, what the head that joins most after one training joins after the other, of starts drawn "
