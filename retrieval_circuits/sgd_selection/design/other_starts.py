@@ -1,4 +1,4 @@
-"""Forks of networks other than the parent: of other small ones, of these drawn wide, of the source's network."""
+"""Forks of other networks than the parent: small ones, these drawn wide, the source's; and starts trained twice."""
 
 import dataclasses
 
@@ -93,7 +93,7 @@ def _wide(network: Recipe) -> Recipe:
 
 def trained_twice(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Starts drawn wide, each trained on rows of its own, and once more on others; kept at the end."""
-    seeds = dict.fromkeys(seed + more for more in HIGHER for seed in params.seeds)
+    seeds = dict.fromkeys(seed + more for more in HIGHER for seed in params.seeds)  # once, of seeds a hundred apart
     networks = [drawn_wide(network_of(params, seed, part_of(params, PART_OF_TWICE))) for seed in seeds]
     return {arm: tuple(_again(network, order) for network in networks) for order, arm in enumerate(TWICE, start=1)}
 
