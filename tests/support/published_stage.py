@@ -18,6 +18,12 @@ def evidence(study):
     return of, of.gather(None)
 
 
+def claims_of(study):
+    """Its claims by id, and its published results."""
+    of, results = evidence(study)
+    return {claim.id: claim for claim in of.study.CLAIMS}, results[0]
+
+
 @cache
 def exhibit(study, name):
     """One of its explorers."""

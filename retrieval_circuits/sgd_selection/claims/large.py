@@ -40,10 +40,19 @@ from retrieval_circuits.sgd_selection.design import (
 )
 
 HALF = at_least(0.5, "half of the values, as of a winner")
-JOINED = partial(Reading, unit=share_of("attention"), draws=OF_ORDERS)
+SHARE = share_of("attention")
+JOINED = partial(Reading, unit=SHARE, draws=OF_ORDERS)
 FIRST, LATE = LARGE_FORKS
 KEPT_WIDE = readings.kept_by_own_winner(DRAWN_WIDE, DRAWN_WIDE_FORKS)
 KEPT_SMALL = readings.kept_by_own_winner(NETWORKS, ELSEWHERE[0], as_in=DRAWN_WIDE_FORKS)
+
+
+def _has_a_winner(most_joined: Values, of: str) -> Control:
+    return Control(
+        reading=Reading(f"of the values, what the head joins that joins most, in {of},", SHARE, most_joined),
+        bound=HALF,
+        spoils="either",
+    )
 
 
 def _read(accuracy: Values, of: str = "these forks") -> Control:
@@ -115,15 +124,7 @@ AT_ITS_SIZE = (
     ),
 )
 
-WIDE_HAVE_A_WINNER = Control(
-    reading=Reading(
-        "of the values, what the head joins that joins most, in the networks themselves,",
-        share_of("attention"),
-        readings.most_joined(DRAWN_WIDE),
-    ),
-    bound=HALF,
-    spoils="either",
-)
+WIDE_HAVE_A_WINNER = _has_a_winner(readings.most_joined(DRAWN_WIDE), "the networks themselves")
 WIDE_FORKS_READ = _read(readings.read_by_network(DRAWN_WIDE_FORKS))
 BY_SCALE = (
     Claim(
@@ -138,7 +139,7 @@ BY_SCALE = (
         reading=Reading(
             "of the values, what a network's own winner joins at the end of its forks from the start, drawn as the "
             "source draws,",
-            share_of("attention"),
+            SHARE,
             KEPT_WIDE,
         ),
         bound=HALF,
@@ -166,16 +167,9 @@ BY_SCALE = (
     ),
 )
 
-TWICE_HAVE_A_WINNER = Control(
-    reading=Reading(
-        "of the values, what the head joins that joins most, in the lesser training of a start,",
-        share_of("attention"),
-        worst_of(*map(readings.most_joined, TWICE)),
-    ),
-    bound=HALF,
-    spoils="either",
-)
-TWICE_READ = _read(worst_of(*(at_end("accuracy", arm) for arm in TWICE)), "the lesser training of a start")
+LESSER = "the lesser training of a start"
+TWICE_HAVE_A_WINNER = _has_a_winner(worst_of(*map(readings.most_joined, TWICE)), LESSER)
+TWICE_READ = _read(worst_of(*(at_end("accuracy", arm) for arm in TWICE)), LESSER)
 BY_START = (
     Claim(
         id="SS40",
@@ -190,7 +184,7 @@ BY_START = (
         reading=Reading(
             "of the values, what the head that joins most after one training joins after the other, of starts drawn "
             "wide,",
-            share_of("attention"),
+            SHARE,
             readings.joins_again(*TWICE),
         ),
         bound=HALF,
@@ -200,7 +194,7 @@ BY_START = (
             Control(
                 reading=Reading(
                     "the same of the heads that join most after trainings of other starts",
-                    share_of("attention"),
+                    SHARE,
                     readings.joins_again(*TWICE, anothers=True),
                 ),
                 rule=OverPairs(),

@@ -27,6 +27,11 @@ from retrieval_circuits.sgd_selection.readings import (
     taken_by_another,
 )
 
+
+def _rows(values: pd.Series, **labels: str) -> pd.DataFrame:
+    return values.rename("value").rename_axis("init_seed").reset_index().assign(**labels)
+
+
 SERIES = {"the parent's winner": kept_by_parents_winner, "the best of the other heads": taken_by_another}
 
 
@@ -35,8 +40,8 @@ def large_forks(results: Results) -> View:
     found = []
     for arm in LARGE_FORKS:
         for series, reading in SERIES.items():
-            rows = reading(arm)(results).rename("value").rename_axis("init_seed").reset_index()
-            found.append(rows.assign(group=f"from step {forked_at(results, arm):,}", series=series, arm=arm))
+            step = f"from step {forked_at(results, arm):,}"
+            found.append(_rows(reading(arm)(results), group=step, series=series, arm=arm))
     table = in_order(pd.concat(found, ignore_index=True), "series", SERIES)
     unit = "attention from written values to their keys"
     return View(table[["group", "series", "arm", "init_seed", "value"]], unit, ROWS, OVER_ORDERS, note=OF_ORDERS)
@@ -70,7 +75,7 @@ def wide_forks(results: Results) -> View:
     for group, (networks, forks) in DRAWN.items():
         for series, other in WINNERS.items():
             kept = kept_by_own_winner(networks, forks, as_in=DRAWN_WIDE_FORKS, best_other=other)(results)
-            found.append(kept.rename("value").reset_index().assign(group=group, series=series))
+            found.append(_rows(kept, group=group, series=series))
     table = in_order(pd.concat(found, ignore_index=True), "series", WINNERS)
     note = "A point is a network, the mean of its forks under two orders; intervals are over networks"
     unit = "attention from written values to their keys"
@@ -84,10 +89,9 @@ WHOSE = {"the winner of its other training": False, "winners of other starts": T
 def trained_twice(results: Results) -> View:
     """What heads join after one training of a start that won after its other, or after trainings of other starts."""
     found = [
-        joins_again(*TWICE, anothers=anothers)(results).rename("value").rename_axis("init_seed").reset_index()
-        .assign(group="starts trained twice", series=series)
+        _rows(joins_again(*TWICE, anothers=anothers)(results), group="starts trained twice", series=series)
         for series, anothers in WHOSE.items()
-    ]  # fmt: skip
+    ]
     table = in_order(pd.concat(found, ignore_index=True), "series", WHOSE)
     note = "A point is a start, a mean of both ways; of other starts, whose pairs share them, intervals are too narrow"
     unit = "attention from written values to their keys"

@@ -81,8 +81,7 @@ def joins_again(first: str, second: str, *, anothers: bool = False) -> OfArms:
     """
 
     def values(results: Results) -> pd.Series:
-        one, other = joining(results, first), joining(results, second)
-        one, other = one.align(other, join="inner", axis=0)
+        one, other = _both(results, first, second)
         ways = [rows[leads.idxmax(axis=1)].to_numpy() for rows, leads in ((one, other), (other, one))]
         pairs = np.mean(ways, axis=0)
         pairs = (pairs + pairs.T) / 2
@@ -95,6 +94,11 @@ def joins_again(first: str, second: str, *, anothers: bool = False) -> OfArms:
     return OfArms((first, second), values)
 
 
+def _both(results: Results, first: str, second: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What every head joins after either training, of starts that have both."""
+    return joining(results, first).align(joining(results, second), join="inner", axis=0)
+
+
 def same_winner(first: str, second: str) -> OfArms:
     """Values of a reading: whether both trainings of a start end with one and the same head, by start.
 
@@ -102,7 +106,7 @@ def same_winner(first: str, second: str) -> OfArms:
     """
 
     def values(results: Results) -> pd.Series:
-        one, other = joining(results, first).align(joining(results, second), join="inner", axis=0)
+        one, other = _both(results, first, second)
         won = (one.max(axis=1) >= HALF) & (other.max(axis=1) >= HALF)
         return (won & (one.idxmax(axis=1) == other.idxmax(axis=1))).astype(float)
 

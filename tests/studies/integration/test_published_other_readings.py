@@ -6,9 +6,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from published_stage import evidence
+from published_stage import claims_of
 
 from circuitcore.emergence.order import orders
+from livingpaper.claims.reading import OnDataSets
 from livingpaper.claims.rules import Outcome, Share
 from livingpaper.claims.units import STEPS, at_least
 from retrieval_circuits.associative_memory import design as memories
@@ -22,17 +23,11 @@ from retrieval_circuits.bigrams_and_composition.published import ORDER
 from retrieval_circuits.emergence_laws import readings as laws
 from retrieval_circuits.permutation_recall.readings import parts
 from retrieval_circuits.six_run_matrix.claims.roles import COSINES
+from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.readings import births, curriculum, per_seed, timing
 from retrieval_circuits.symbolic_kv import readings as kv
 
 YES, NO, OPEN = Outcome.YES, Outcome.NO, Outcome.OPEN
-HEADS_OF_LAYER_1 = "L1H"
-
-
-def found(study):
-    """The claims of a study, and what is published of it."""
-    of, results = evidence(study)
-    return {claim.id: claim for claim in of.study.CLAIMS}, results[0]
 
 
 def judged(claim, results, values, **asked):
@@ -46,47 +41,42 @@ def judged(claim, results, values, **asked):
 
 def _like(values, others):
     """Others read in the way of the claim's own values: by data set, where those are."""
-    of = [field.name for field in dataclasses.fields(values)] if dataclasses.is_dataclass(values) else []
-    return dataclasses.replace(values, values=others) if "values" in of else others
+    return dataclasses.replace(values, values=others) if isinstance(values, OnDataSets) else others
 
 
-def in_layer_1(rows):
-    return rows[rows["site"].astype(str).str.startswith(HEADS_OF_LAYER_1)]
+def gap_of_layer_1(costs):
+    """How much more the one head of the layer costs than the other."""
+    return costs[costs["layer"] == 1].groupby("init_seed")["value"].agg(np.ptp)
+
+
+def dearest_in_layer_0(costs):
+    """Whether the head that costs most of all is in the first layer."""
+    return costs.loc[costs.groupby("init_seed")["value"].idxmax()].set_index("init_seed")["layer"] == 0
+
+
+def of_runs(only, edit, read):
+    """What is read of the heads' costs, a column a curriculum."""
+    return pd.DataFrame({arm: read(per_seed.singles_lost(only, arm, edit)) for arm in MATRIX})
 
 
 def test_who_costs_most_depends_on_how_heads_are_removed():
-    claims, only = found("six_run_matrix")
-    margin = curriculum.margin_of_noise(only)
-    lead, first = {}, {}
-    for edit in ("mean@all", "resample@all"):
-        costs = {arm: per_seed.singles_lost(only, arm, edit) for arm in ("on", "off")}
-        gaps = {
-            arm: in_layer_1(rows).groupby("init_seed")["value"].agg(np.ptp).rename("gap") for arm, rows in costs.items()
-        }
-        lead[edit] = gaps
-        first[edit] = {
-            arm: rows.loc[rows.groupby("init_seed")["value"].idxmax()].set_index("init_seed")["layer"] == 0
-            for arm, rows in costs.items()
-        }
-    leads = {
-        edit: judged(claims["SR15"], only, lambda _, gaps=gaps: pd.DataFrame(gaps).gt(margin).mean(axis=1))
-        for edit, gaps in lead.items()
-    }
-    assert [(said, round(told.effect, 2)) for said, told in leads.values()] == [(OPEN, 0.61), (YES, 0.89)]
-    tied = pd.DataFrame({arm: curriculum.final_leaders(only, "routing", arm)["tied"] for arm in ("on", "off")})
-    over = [int((pd.DataFrame(gaps).gt(0.1) & tied).sum().sum()) for gaps in lead.values()]
+    claims, only = claims_of("six_run_matrix")
+    margin, edits = curriculum.margin_of_noise(only), ("mean@all", "resample@all")
+    gaps = [of_runs(only, edit, gap_of_layer_1) for edit in edits]
+    leads = [judged(claims["SR15"], only, lambda _, gap=gap: gap.gt(margin).mean(axis=1)) for gap in gaps]
+    assert [(said, round(told.effect, 2)) for said, told in leads] == [(OPEN, 0.61), (YES, 0.89)]
+    tied = pd.DataFrame({arm: curriculum.final_leaders(only, "routing", arm)["tied"] for arm in MATRIX})
+    over = [int((gap.gt(0.1) & tied).sum().sum()) for gap in gaps]
     assert (over, int(tied.sum().sum())) == ([26, 47], 55), "about half, and most"
-    usual = [
-        judged(claims["SR3.published"], only, lambda _, of=of: pd.DataFrame(of).mean(axis=1))[0]
-        for of in first.values()
-    ]
+    first = [of_runs(only, edit, dearest_in_layer_0) for edit in edits]
+    usual = [judged(claims["SR3.published"], only, lambda _, of=of: of.mean(axis=1))[0] for of in first]
     assert usual == [YES, NO]
-    assert int((~pd.DataFrame(first["resample@all"]).astype(bool)).sum().sum()) == 48
+    assert int((~first[1]).sum().sum()) == 48
     assert "48 of 70" in claims["SR3.published"].remark and "89 %" in claims["SR15"].remark
 
 
 def test_controls_of_the_matrix_that_hardly_could_fail():
-    claims, only = found("six_run_matrix")
+    claims, only = claims_of("six_run_matrix")
     shuffled = partial(COSINES, values=lambda pairs: pairs["chance_within_layers"])
     said, told = judged(claims["SR16.published"], only, shuffled)
     assert said == YES and round(told.effect, 2) == 0.96, "which is no agreement of heads"
@@ -99,14 +89,14 @@ def test_controls_of_the_matrix_that_hardly_could_fail():
 
 
 def test_births_that_never_happen_and_ties_decide_what_is_said_of_births():
-    claims, only = found("six_run_matrix")
+    claims, only = claims_of("six_run_matrix")
     counted = judged(
         claims["SR5.published"], only, lambda results: timing.apart_at_least(results, births.published_births)
     )
     ours = judged(claims["SR5"], only, lambda results: timing.apart_at_least(results, births.corrected_births))
     assert (counted[0], ours[0]) == (YES, NO)
-    found_order = orders(births.published_births(only), by=births.RUN, pairs=[(births.COPYING, births.ROUTING)])
-    decided = found_order.set_index(births.RUN)["order"]
+    found = orders(births.published_births(only), by=births.RUN, pairs=[(births.COPYING, births.ROUTING)])
+    decided = found.set_index(births.RUN)["order"]
     assert ((decided == "undecided").sum(), len(decided)) == (12, 70)
     asked = (decided == "before").astype(float).groupby("init_seed").mean()
     assert judged(claims["SR7.published"], only, lambda _: asked)[0] == OPEN
@@ -122,7 +112,7 @@ def test_births_that_never_happen_and_ties_decide_what_is_said_of_births():
 
 
 def test_when_layer_1_routes_decides_whether_layer_0_comes_first(monkeypatch):
-    claims, only = found("symbolic_kv")
+    claims, only = claims_of("symbolic_kv")
     said = {}
     for level in (0.8, 0.85, 0.9):
         monkeypatch.setitem(kv.THRESHOLDS, kv.ROUTES, level)
@@ -133,7 +123,7 @@ def test_when_layer_1_routes_decides_whether_layer_0_comes_first(monkeypatch):
 
 
 def test_recall_without_edges_and_without_the_ffn():
-    claims, only = found("permutation_recall")
+    claims, only = claims_of("permutation_recall")
     without = {
         edit: parts.value_under(only, "recall_under", parts.ALL_HEADS, edit)
         for edit in ("cut y_source", "cut other y", "cut x_source")
@@ -148,7 +138,7 @@ def test_recall_without_edges_and_without_the_ffn():
 
 
 def test_attention_to_the_asked_x_formed_at_three_quarters():
-    claims, only = found("emergence_laws")
+    claims, only = claims_of("emergence_laws")
     for arm in ("permutation", "permutation_again"):
         look = laws.formed(only, arm, laws.FINDS, 0.75)
         recalled = laws._on_the_way(laws.scored(only, arm, laws.RECALL), 0.75)
@@ -164,7 +154,7 @@ def formed(rows, memory, level):
 
 
 def test_levels_at_which_memories_have_formed():
-    claims, only = found("bigrams_and_composition")
+    claims, only = claims_of("bigrams_and_composition")
     rows = only.rows(bigrams.LEARNING, way=bigrams.WITH_ADAM)
     said = {}
     for part in (0.25, 0.5, 0.75, 0.9):
@@ -181,7 +171,7 @@ def test_levels_at_which_memories_have_formed():
 
 
 def test_how_near_to_a_guess_counts_as_one(monkeypatch):
-    claims, only = found("associative_memory")
+    claims, only = claims_of("associative_memory")
     said = {}
     for near in (0.03, 0.05, 0.2):
         monkeypatch.setattr(facts, "NEAR", near)
@@ -192,7 +182,7 @@ def test_how_near_to_a_guess_counts_as_one(monkeypatch):
 
 
 def test_where_recall_of_mlps_and_matrices_ends_by_other_looks():
-    claims, only = found("associative_memory")
+    claims, only = claims_of("associative_memory")
     rows = only.rows(memories.HIDDEN_LAYER, trained=WHOLE, classes=0, rate=memories.HIDDEN_RATES[0])
     ends = {}
     for steps, part in rows.groupby("steps"):
@@ -213,7 +203,7 @@ def test_where_recall_of_mlps_and_matrices_ends_by_other_looks():
 
 
 def test_recall_with_the_output_layer_alone_still_rises():
-    claims, only = found("associative_memory")
+    claims, only = claims_of("associative_memory")
     rows = only.rows(memories.HIDDEN_LAYER, trained=OUTPUT_LAYER, classes=0, rate=memories.HIDDEN_RATES[0])
     d, hidden_units = WIDEST
     rows = rows[(rows["d"] == d) & (rows["hidden"] == hidden_units) & (rows["load"] == 1.0)]
@@ -223,7 +213,7 @@ def test_recall_with_the_output_layer_alone_still_rises():
 
 
 def test_the_killing_experiment_at_all_four_sizes():
-    claims, only = found("associative_memory")
+    claims, only = claims_of("associative_memory")
     table = only.rows(memories.TRANSFERS).astype({"rest": str})
     means = table.groupby(["n_subjects", "n_relations", "rest"])[["first", "new", "composed"]].mean()
     both = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from published_stage import evidence
+from published_stage import claims_of
 from scipy import stats
 
 from retrieval_circuits.composition import design as composition
@@ -15,8 +15,8 @@ A_POINT, AFTER_WARM_UP = 0.01, 200
 
 
 def found(study):
-    of, results = evidence(study)
-    return {claim.id: claim.remark for claim in of.study.CLAIMS}, results[0]
+    claims, only = claims_of(study)
+    return {name: claim.remark for name, claim in claims.items()}, only
 
 
 def crossing(curve, level):
@@ -37,6 +37,11 @@ def wide(rows):
 def joined_by(only, arm):
     """What each head of the first layer joins at the end: networks by head."""
     return only.at_final("joins", arm, layer=0).pivot(index="init_seed", columns="head", values="value")
+
+
+def joined_in_any_layer(only, arm):
+    """The same of every head, which is its layer and its number there."""
+    return only.at_final("joins", arm).pivot(index="init_seed", columns=["layer", "head"], values="value")
 
 
 def least_of(arm):
@@ -241,10 +246,7 @@ def test_two_orders_from_the_start_agree_where_weights_are_drawn_wide():
     }
     counts = {}
     for name, (networks, forks) in arms.items():
-        own, ends = (
-            only.at_final("joins", arm).pivot(index="init_seed", columns=["layer", "head"], values="value")
-            for arm in (networks, forks)
-        )
+        own, ends = (joined_in_any_layer(only, arm) for arm in (networks, forks))
         alike = again = 0
         for seed in own.index.intersection(ends.index // selection.LABEL):
             first, second = (ends.loc[selection.LABEL * seed + order] for order in (1, 2))
@@ -257,10 +259,7 @@ def test_two_orders_from_the_start_agree_where_weights_are_drawn_wide():
 
 def test_starts_trained_twice_mostly_have_one_winner():
     _, only = found("sgd_selection")
-    ends = [
-        only.at_final("joins", arm).pivot(index="init_seed", columns=["layer", "head"], values="value")
-        for arm in selection.TWICE
-    ]
+    ends = [joined_in_any_layer(only, arm) for arm in selection.TWICE]
     first, second = (table.idxmax(axis=1) for table in ends)
     won = pd.concat([table.max(axis=1) >= 0.5 for table in ends], axis=1).all(axis=1)
     assert (int((first == second).sum()), int(((first == second) & won).sum()), len(won)) == (16, 15, 20)
