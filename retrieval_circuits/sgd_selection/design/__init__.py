@@ -40,6 +40,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     TRACED,
     TUNED,
     TWICE,
+    TWICE_SMALL,
     forked,
 )
 from retrieval_circuits.sgd_selection.design.params import Params
@@ -86,6 +87,7 @@ __all__ = [
     "TRACED",
     "TUNED",
     "TWICE",
+    "TWICE_SMALL",
     "forked",
     "instruments",
     "published_epochs",

@@ -63,8 +63,12 @@ DRAWN_WIDE = "drawn as the source draws"
 """Small networks but for their weights, embeddings fifty times as large among them, on the rows of the small ones."""
 DRAWN_WIDE_FORKS = f"{DRAWN_WIDE}, from the start"
 """The arm of their forks from the first step on, with the rows of those of ``ELSEWHERE``."""
-TWICE = tuple(f"starts drawn wide, trained twice, {time} time" for time in ("first", "second"))
-"""Small networks of further seeds, drawn as the source draws its own: the same starts in both, on other rows."""
+TWICE, TWICE_SMALL = (
+    tuple(f"starts drawn {drawn}, trained twice, {time} time" for time in ("first", "second"))
+    for drawn in ("wide", "small")
+)
+"""Small networks of further seeds, the same starts in both arms, on other rows: drawn as the source draws its own, and
+some of them, on the rows of these, drawn small."""
 LABEL = 100
 """Such a fork is called LABEL times its network's seed plus its order: a number of its own in its arm."""
 

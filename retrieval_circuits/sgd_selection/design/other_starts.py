@@ -13,6 +13,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     LARGE_FORKS,
     LARGE_PARENT,
     TWICE,
+    TWICE_SMALL,
     WIDER,
 )
 from retrieval_circuits.sgd_selection.design.networks import (
@@ -42,9 +43,13 @@ Three were planned, as many as others have, and cut to two for want of time, bef
 """
 
 HIGHER = (100, 200)
-"""How much higher than seeds of the chapter's networks those of starts are that are trained twice."""
+"""How much higher than seeds of the chapter's networks those of starts are that are trained twice.
+
+The first alone where they are drawn small: such train for all of the steps.
+"""
 PART_OF_TWICE = 0.6
-"""For which part of the others' steps these train: of the nine drawn wide all had their last winner by then."""
+"""For which part of the others' steps those drawn wide train: of the nine networks all had their last winner by then.
+"""
 
 
 def fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
@@ -92,10 +97,15 @@ def _wide(network: Recipe) -> Recipe:
 
 
 def trained_twice(params: Params) -> dict[str, tuple[Recipe, ...]]:
-    """Starts drawn wide, each trained on rows of its own, and once more on others; kept at the end."""
+    """Starts drawn wide and small, each trained on rows of its own, and once more on others; kept at the end."""
     seeds = dict.fromkeys(seed + more for more in HIGHER for seed in params.seeds)  # once, of seeds a hundred apart
-    networks = [drawn_wide(network_of(params, seed, part_of(params, PART_OF_TWICE))) for seed in seeds]
-    return {arm: tuple(_again(network, order) for network in networks) for order, arm in enumerate(TWICE, start=1)}
+    wide = [drawn_wide(network_of(params, seed, part_of(params, PART_OF_TWICE))) for seed in seeds]
+    small = [network_of(params, seed + HIGHER[0]) for seed in params.seeds]
+    return {
+        arm: tuple(_again(network, order) for network in networks)
+        for arms, networks in ((TWICE, wide), (TWICE_SMALL, small))
+        for order, arm in enumerate(arms, start=1)
+    }
 
 
 def _again(network: Recipe, order: int) -> Recipe:

@@ -63,6 +63,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     TRACED,
     TUNED,
     TWICE,
+    TWICE_SMALL,
 )
 from retrieval_circuits.sgd_selection.design.networks import (
     drawn_wide,
@@ -232,7 +233,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm == RATED:
         return (Instrument(name="measurements", version=1, measures=reached, settings=asked),)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
-    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS, DRAWN_WIDE, DRAWN_WIDE_FORKS, *TWICE):
+    if arm in (*ELSEWHERE, LARGE_PARENT, *LARGE_FORKS, DRAWN_WIDE, DRAWN_WIDE_FORKS, *TWICE, *TWICE_SMALL):
         return found
     if arm == DRAWN_FORK:
         return (*found, links(params.n_rows))

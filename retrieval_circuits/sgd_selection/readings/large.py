@@ -6,8 +6,9 @@ The same of small networks, drawn small and drawn as that one is, of which every
 import numpy as np
 import pandas as pd
 
-from livingpaper.claims.reading import OfArms
+from livingpaper.claims.reading import OfArms, Values, arms_of, at_end, worst_of
 from livingpaper.claims.results import Results
+from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_selection.design import LARGE_PARENT, forked
 from retrieval_circuits.sgd_selection.readings.winners import HALF, by_network
 
@@ -39,9 +40,9 @@ def taken_by_another(arm: str) -> OfArms:
     )
 
 
-def most_joined(arm: str) -> OfArms:
-    """Values of a reading: what the head joins that joins most of all."""
-    return OfArms((arm,), lambda results: joining(results, arm).max(axis=1))
+def most_joined(*arms: str) -> OfArms:
+    """Values of a reading: what the head joins that joins most of all; the mean over these arms."""
+    return OfArms(arms, lambda results: sum(joining(results, arm).max(axis=1) for arm in arms) / len(arms))
 
 
 def kept_by_own_winner(networks: str, forks: str, *, as_in: str | None = None, best_other: bool = False) -> OfArms:
@@ -111,6 +112,17 @@ def same_winner(first: str, second: str) -> OfArms:
         return (won & (one.idxmax(axis=1) == other.idxmax(axis=1))).astype(float)
 
     return OfArms((first, second), values)
+
+
+def of_readers(values: Values, arms: tuple[str, ...]) -> OfArms:
+    """A reading of those starts alone that come to read in all of these arms."""
+
+    def found(results: Results) -> pd.Series:
+        read = worst_of(*(at_end("accuracy", arm) for arm in arms))(results) >= BEHAVIOUR.value
+        of = values(results)
+        return of[of.index.isin(read.index[read])]
+
+    return OfArms(tuple(dict.fromkeys((*arms_of(values), *arms))), found)
 
 
 def read_by_network(forks: str) -> OfArms:

@@ -7,7 +7,7 @@ import pytest
 
 from livingpaper.book import studies
 from retrieval_circuits.sgd_selection import readings
-from retrieval_circuits.sgd_selection.design import NETWORKS, TWICE
+from retrieval_circuits.sgd_selection.design import NETWORKS, TWICE, TWICE_SMALL
 from tests.support import planted_forks as planted
 from tests.support.planted_forks import EVEN, of_forks, won
 
@@ -25,8 +25,17 @@ def test_a_start_that_is_trained_twice_reads_other_rows_and_nothing_else_changes
         assert dataclasses.replace(other, data_seed=one.data_seed) == one
         assert one.model == dataclasses.replace(known[1].model, init="torch") and one.checkpoint_at == (0, 3000)
     rows = [recipe.data_seed for arm in TWICE for recipe in ARMS[arm]]
-    others = {recipe.data_seed for arm, found in ARMS.items() if arm not in TWICE for recipe in found}
+    twice = {*TWICE, *TWICE_SMALL}
+    others = {recipe.data_seed for arm, found in ARMS.items() if arm not in twice for recipe in found}
     assert len({*rows}) == 40 and not others & {*rows}
+
+
+def test_a_start_drawn_small_has_the_seeds_and_rows_of_one_drawn_wide():
+    for wide, small in zip(TWICE, TWICE_SMALL, strict=True):
+        assert len(ARMS[small]) == 10
+        for one, other in zip(ARMS[wide], ARMS[small], strict=False):
+            assert (one.init_seed, one.data_seed) == (other.init_seed, other.data_seed)
+            assert other.model == ARMS[NETWORKS][0].model and other.checkpoint_at == (0, 5000)
 
 
 def test_a_start_whose_seed_is_another_with_more_added_is_trained_once():
@@ -79,3 +88,18 @@ def test_what_winners_of_other_starts_join():
 def test_a_head_that_wins_whatever_the_start_is_seen():
     everywhere = trained({seed: (won(2, 0.8), won(2, 0.8)) for seed in (1, 2)})
     assert readings.joins_again(FIRST, SECOND, anothers=True)(everywhere).to_list() == pytest.approx([0.8, 0.8])
+
+
+def test_starts_that_did_not_come_to_read_are_left_out():
+    """Of three starts one does not read in one of four trainings; the others lose what is told by hand."""
+    joins = {"wide": won(2, 0.9), "small": won(1, 0.6)}
+    rows = [
+        planted.fork(arm, seed, [0, 9], [EVEN, joins[drawn]], [0, 0.5 if (seed, arm) == (3, TWICE_SMALL[1]) else 0.9])
+        for drawn, arms in {"wide": TWICE, "small": TWICE_SMALL}.items()
+        for arm in arms
+        for seed in (1, 2, 3)
+    ]
+    rows[-2] = planted.fork(TWICE_SMALL[1], 2, [0, 9], [EVEN, won(0, 0.8)], [0, 0.9])
+    claim = next(claim for claim in STUDY.CLAIMS if claim.id == "SS42")
+    assert claim.reading.of(of_forks(rows)).to_dict() == pytest.approx({1: 0.9 - 0.6, 2: 0.9 - 0.05})
+    assert claim.controls[1].reading.of(of_forks(rows)).to_dict() == pytest.approx({1: 0.6, 2: (0.6 + 0.8) / 2})
