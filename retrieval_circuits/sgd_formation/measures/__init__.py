@@ -17,6 +17,7 @@ from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scor
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_formation.measures.spectra import spectra
 from retrieval_circuits.sgd_formation.measures.steps import AtSteps
+from retrieval_circuits.sgd_formation.measures.windows import Window, states_exchanged
 
 __all__ = [
     "SIZES",
@@ -34,6 +35,7 @@ __all__ = [
     "Neurons",
     "Probed",
     "Removed",
+    "Window",
     "cut_looks",
     "example_geometry",
     "feature_births",
@@ -49,6 +51,7 @@ __all__ = [
     "source_floor",
     "source_rules",
     "spectra",
+    "states_exchanged",
     "stream_scores",
     "without_neurons",
 ]

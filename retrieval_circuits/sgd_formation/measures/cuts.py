@@ -10,9 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.network import Network
-from circuitcore.metrics.scores.behavior import correct
 from circuitcore.metrics.table import Rows
 from circuitcore.models import CutEdge
 from circuitcore.models.edits import Edit
@@ -28,7 +26,7 @@ from retrieval_circuits.sgd_formation.measures.asked import (
     positions,
 )
 from retrieval_circuits.sgd_formation.measures.known import stands_late
-from retrieval_circuits.sgd_formation.measures.steps import AtSteps, last_below
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps, last_below, right_at_each
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -90,7 +88,7 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
     if model.n_layers < 2:
         raise ValueError("cuts of later layers need two layers or more; this network has n_layers = 1")
     found = asked(task, counts.split, counts.n_rows)
-    steps = tuple(sorted({*counts.of(run), *_below(run, task, counts, progress)}))
+    steps = tuple(sorted({*counts.of(run), *_below(run, counts, progress)}))
     net, rows = Network(model, run.stack(steps)), Rows(run.run_id, steps, [*map(run.tokens_seen, steps)])
     places, late = _Places.of(task, found), stands_late(task, found)
     cuts = _cuts(net, (found.batch.tokens.shape[1] - 1) // EVENT)
@@ -117,15 +115,11 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
     return rows.frame()
 
 
-def _below(run: "Run", task: BalancedStream, counts: Cut, progress: Callable[[int], None]) -> tuple[int, ...]:
+def _below(run: "Run", counts: Cut, progress: Callable[[int], None]) -> tuple[int, ...]:
     """The step of the last checkpoint before a share of the reads is right, if one is asked for and there is one."""
     if counts.below is None:
         return ()
-    found, right = asked(task, task.reported, counts.n_asked), []
-    for steps, net in stacks(run):
-        right.append(correct(found.at_reads(net.run(found.batch).logits), found.reads.answer).double().mean(-1))
-        progress(len(steps))
-    number = last_below(torch.cat(right), counts.below)
+    number = last_below(right_at_each(run, counts.n_asked, progress), counts.below)
     return () if number is None else (run.steps[number],)
 
 

@@ -13,6 +13,7 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import FRESH, TRAINED_ON
 from retrieval_circuits.sgd_formation.figures import known as view
 from retrieval_circuits.sgd_formation.measures import cuts
+from retrieval_circuits.sgd_formation.measures import steps as at_steps
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_formation.measures.steps import last_below
@@ -322,7 +323,7 @@ def test_looks_are_cut_at_the_last_checkpoint_below_a_share_too(weights, right, 
 
     done, nets = [], [((step,), Net(share)) for step, share in zip(STEPS, right, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuts, "stacks", lambda run: nets)
+        patch.setattr(at_steps, "stacks", lambda run: nets)
         table = cuts.cut_looks(Run(weights), settings, done.append)
     assert sum(done) == len(STEPS)
     assert tuple(table["step"].unique()) == steps

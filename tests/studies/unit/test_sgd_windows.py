@@ -1,0 +1,131 @@
+"""States exchanged between two checkpoints: against networks made of the weights of both, and on planted tables."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+import torch
+
+from circuitcore.ground.environment import Folders
+from circuitcore.models import forward
+from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.training import RunStore
+from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_formation.design import LARGE, WINDOWS
+from retrieval_circuits.sgd_formation.measures import SIZES, Window, windows
+from retrieval_circuits.sgd_formation.measures.asked import asked
+from retrieval_circuits.sgd_formation.measures.windows import BY_LOT, NOTHING, OTHER_ROWS, SAME
+from retrieval_circuits.sgd_formation.readings.windows import LOST, REGAINED, by_stage, carried
+
+TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
+WINDOW = Window(begins=0.25, ends=0.9, n_rows=12, n_asked=12)
+BEFORE, BEHIND = 1500, 5000
+
+
+class _Run:
+    """As much of a run as is measured: checkpoints of the network that the chapter draws."""
+
+    def __init__(self, weights, config):
+        model = type("Recipe", (), {"model": config, "make_task": staticmethod(lambda: TASK)})
+        self.recipe, self.run_id, self.steps, self._weights = model, "a run", tuple(weights), weights
+
+    def stack(self, steps):
+        return {name: torch.stack([self._weights[step][name] for step in steps]) for name in self._weights[steps[0]]}
+
+    def tokens_seen(self, step):
+        return step
+
+
+@pytest.fixture(scope="module")
+def run():
+    shipped = RunStore(Folders.from_environment().published, None).get("balanced_stream-949aa3df1f58")
+    return _Run({step: shipped.weights(step) for step in (BEFORE, BEHIND)}, shipped.recipe.model)
+
+
+def is_upstream(name, stage):
+    """Whether a weight acts before a stage of the stream."""
+    if name.startswith(("embed", "pos_embed")):
+        return True
+    if name.startswith("ln_final"):
+        return False
+    _, layer, part = name.split(".")[:3]
+    own = 2 * int(layer) + (part in ("mlp", "ln2"))
+    behind = {"resid_pre": -1, "resid_mid": 0, "resid_post": 1}[stage.name]
+    return own <= 2 * stage.layer + behind
+
+
+def read_by_both(run, upstream, downstream, stage, tokens):
+    """What a network answers whose weights are one checkpoint's up to a stage, and the other's from there on."""
+    config = dataclasses.replace(run.recipe.model, tied=False)
+    first, then = run._weights[upstream], run._weights[downstream]
+    weights = {name: (first if is_upstream(name, stage) else then)[name][None] for name in then}
+    weights["unembed.W_U"] = then["embed.W_E"].mT[None]
+    return forward(config, weights, tokens).logits[0]
+
+
+def test_exchanged_states_are_those_of_a_network_made_of_both(run):
+    table = windows.states_exchanged(run, WINDOW, lambda done: None)
+    assert sorted(table["step"].unique()) == [BEFORE, BEHIND]
+    own = table[table["site"] == NOTHING].set_index("step")["value"]
+    assert own[BEFORE] < WINDOW.begins and own[BEHIND] >= WINDOW.ends
+    right = table[table["edit"] == SAME].set_index(["step", "site"])["value"]
+    found = asked(TASK, TASK.reported, WINDOW.n_rows)
+    expected = {}
+    for stage in windows.stages(run.recipe.model):
+        for upstream, downstream in ((BEFORE, BEHIND), (BEHIND, BEFORE)):
+            given = read_by_both(run, upstream, downstream, stage, found.batch.tokens)[found.reads.row, found.reads.at]
+            expected[downstream, str(stage)] = (given.argmax(-1) == found.reads.answer).double().mean().item()
+    assert right.to_dict() == pytest.approx(expected)
+    assert len({round(value, 3) for value in expected.values()}) > 3, "stages differ"
+
+
+def test_states_by_lot_are_as_far_away_as_the_others_and_elsewhere(run):
+    states = {"resid_mid.1": torch.randn(2, 3, 5, 8)}
+    by_lot, other = windows._by_lot(states)["resid_mid.1"], states["resid_mid.1"].flip(0)
+    own = states["resid_mid.1"]
+    torch.testing.assert_close((by_lot - own).norm(dim=-1), (other - own).norm(dim=-1))
+    cosines = torch.nn.functional.cosine_similarity(by_lot - own, other - own, dim=-1)
+    assert cosines.abs().mean() < 0.6
+
+
+def test_states_of_other_rows_are_the_next_rows():
+    states = {"resid_pre.0": torch.arange(6.0).reshape(1, 6, 1, 1)}
+    assert windows._of_other_rows(states)["resid_pre.0"].flatten().tolist() == [5, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("steps", [(BEFORE,), (BEHIND,)])
+def test_a_network_that_does_not_rise_is_asked_and_says_nothing(run, steps):
+    still = _Run({step: run._weights[step] for step in steps}, run.recipe.model)
+    table = windows.states_exchanged(still, WINDOW, lambda done: None)
+    same = table[table["edit"].isin([SAME, ""])]["value"]
+    assert same.nunique() == 1, "its own states are put in"
+    assert carried(of_arm(table)).empty
+
+
+def of_arm(*tables):
+    """Results of networks of the arm."""
+    rows = pd.concat([table.assign(arm=LARGE, init_seed=seed) for seed, table in enumerate(tables)])
+    runs = rows[["arm", "init_seed", "run_id"]].drop_duplicates()
+    return Results(runs.assign(metric="", step=0, value=0.0), pd.DataFrame(), "paper", {WINDOWS: rows})
+
+
+def planted(before, behind, exchanged):
+    """A network that reads so many before and behind a rise, and with states exchanged at one stage."""
+    rows = [(1, "", NOTHING, before), (2, "", NOTHING, behind)]
+    rows += [
+        (step, edit, "L0.resid_post", value)
+        for edit, pair in exchanged.items()
+        for step, value in zip((1, 2), pair, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["step", "edit", "site", "value"]).assign(metric="right", run_id="a run")
+
+
+def test_what_is_regained_and_lost_is_told_by_the_rise():
+    some = planted(0.2, 0.9, {SAME: (0.55, 0.2), BY_LOT: (0.13, 0.9)})
+    low = planted(0.1, 0.5, {SAME: (0.5, 0.1), BY_LOT: (0.1, 0.5)})
+    results = of_arm(some, low)
+    assert by_stage(REGAINED, "L0.resid_post")(results).to_dict() == pytest.approx({0: 0.5}), "the other hardly rises"
+    assert by_stage(LOST, "L0.resid_post")(results).to_dict() == pytest.approx({0: 1.0})
+    assert by_stage(REGAINED, "L0.resid_post", BY_LOT)(results).to_dict() == pytest.approx({0: -0.1})
+    assert by_stage(LOST, "L0.resid_post", BY_LOT)(results).to_dict() == pytest.approx({0: 0.0})
+    assert by_stage(LOST, "L0.resid_post", OTHER_ROWS)(results).empty
