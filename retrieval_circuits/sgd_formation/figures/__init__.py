@@ -12,10 +12,14 @@ from retrieval_circuits.sgd_formation.figures import (
     shortcut,
     source_network,
     streams,
+    windows,
 )
 
 VIEWS = {
     name: view
-    for part in (streams, chapter, known, late, neurons, hypotheses, shortcut, source_network, rises, large, families)
+    for part in (
+        *(streams, chapter, known, late, neurons, hypotheses, shortcut),
+        *(source_network, rises, large, families, windows),
+    )
     for name, view in part.VIEWS.items()
 }
