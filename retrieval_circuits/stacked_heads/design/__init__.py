@@ -8,7 +8,16 @@ from retrieval_circuits.stacked_heads.design.by_the_source import (
     SOURCE_GRID,
 )
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
-from retrieval_circuits.stacked_heads.design.grid import ALONE, FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
+from retrieval_circuits.stacked_heads.design.grid import (
+    ALONE,
+    FOLLOWED,
+    GRID,
+    LAST_ALONE,
+    ONE,
+    REWARDED,
+    SIX_ALONE,
+    Cell,
+)
 from retrieval_circuits.stacked_heads.design.lessons import (
     FRESH,
     FRESH_ONE,
@@ -86,6 +95,7 @@ __all__ = [
     "ONE_EACH",
     "RELATIVES",
     "REWARDED",
+    "SIX_ALONE",
     "SCARCE",
     "SHORTEST_FIRST",
     "SHORT_FIRST",

@@ -36,6 +36,8 @@ REWARDED = tuple(Cell(2, n_layers, rewarded=True) for n_layers in (1, 2, 3, 4, 5
 LAST_ALONE = (Cell(2, 4, rewarded=False),)
 ALONE = tuple(Cell(2, n_layers, rewarded=False) for n_layers in (1, 2, 3, 5))
 """The last symbol alone rewarded, at other depths of the grid: of its first ``N_ALONE`` seeds."""
+SIX_ALONE = Cell(2, 6, rewarded=False)
+"""The same at the grid's last depth, which was trained when the others had been judged."""
 N_ALONE = 5
 GRID = (*ONE, *REWARDED, *LAST_ALONE)
 FOLLOWED = Cell(2, 4, rewarded=True)

@@ -16,6 +16,7 @@ from retrieval_circuits.stacked_heads.design import (
     LAST_ALONE,
     ONE,
     REWARDED,
+    SIX_ALONE,
     THREE,
     VOCABULARY,
     WIRED,
@@ -164,7 +165,7 @@ def training(results: Results) -> View:
 
 def unrewarded(results: Results) -> View:
     """Error of the last symbol through a longer training in which nothing else is rewarded, by layers."""
-    cells = sorted((*ALONE, *LAST_ALONE), key=lambda cell: cell.n_layers)
+    cells = sorted((*ALONE, *LAST_ALONE, SIX_ALONE), key=lambda cell: cell.n_layers)
     return errors_view(curves_of(results, {cell: cell.depth for cell in cells if str(cell) in results.arms}))
 
 
