@@ -47,8 +47,8 @@ RESTS = (
     Claim(
         id="SH65",
         says=Says(
-            holds="Where only the last symbol is rewarded, six layers do not learn two look-ups either, in the steps they "
-            "had.",
+            holds="Where only the last symbol is rewarded, six layers do not learn two look-ups, either, in the steps "
+            "they had.",
             fails="Where only the last symbol is rewarded, six layers can learn two look-ups.",
             whether="whether six layers learn two look-ups where only the last symbol is rewarded",
         ),
