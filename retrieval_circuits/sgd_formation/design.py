@@ -58,6 +58,9 @@ DRAWN = "the network that is drawn"
 """One of those on fresh rows of ours, whose weights are shipped while it learns, too."""
 FIRST_TO_READ = 6
 """Its init seed."""
+OTHERS = "ours, fresh rows, others that are shipped"
+"""Of the first networks on fresh rows of ours, whose last weights are shipped, all but the drawn one: what that
+suggests is asked of them."""
 SHOWN_AT = (1_500, 1_650)
 """Steps at which it is shown besides the last: before it reads, and while it learns to. Its curve was known when they
 were chosen."""
@@ -77,7 +80,7 @@ end, too."""
 WINDOWS = "windows"
 """Table of states exchanged between the last checkpoint before a quarter of the reads is right, and the first at which
 nine in ten are."""
-REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN, LARGE), BalancedStream.reported) | dict.fromkeys(
+REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN, OTHERS, LARGE), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )
 """Arm -> the split on which it is reported, its attention averaged and its parts removed."""
@@ -133,6 +136,9 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
             for seed in params.large_seeds
         ),
         DRAWN: (_recipe(params, ours, drawn_seed(params), fresh=True),),
+        OTHERS: tuple(
+            _recipe(params, ours, seed, fresh=True) for seed in params.seeds[:N_BESIDE] if seed != drawn_seed(params)
+        ),
     }
 
 
@@ -216,4 +222,4 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     """Steps at which weights are shipped: of the network that is drawn, and the last of first others on such rows."""
     if arm in (FRESH, DRAWN) and seed == drawn_seed(params):
         return (*SHOWN_AT, params.steps)
-    return (params.steps,) if arm == FRESH and seed in params.seeds[:N_BESIDE] else ()
+    return (params.steps,) if arm in (FRESH, OTHERS) and seed in params.seeds[:N_BESIDE] else ()

@@ -19,6 +19,7 @@ from retrieval_circuits.sgd_formation.design import (
     N_LOOKED,
     N_SET_ASIDE,
     N_SOURCE_TEST,
+    OTHERS,
     OUR_FLOOR,
     OUR_RULES,
     REPORTED,
@@ -76,6 +77,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     There, too, what reads go by without a look-up; and looks are cut, in networks that are trained on as well.
     """
     n_looked = min(N_LOOKED, params.n_rows)
+    if arm == OTHERS:
+        return _taken_apart(params.n_rows, steps=())
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
     )
@@ -90,7 +93,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         *((links(params.n_rows),) if arm in (FRESH, DRAWN, LARGE) else ()),
         *((links(params.n_rows, 1), _window(params.n_rows)) if arm == LARGE else ()),
         *((_neurons(params.n_rows), *_of_reads(params.n_rows), _families(params)) if arm == FRESH else ()),
-        *(_of_weights(params) if arm == DRAWN else ()),
+        *((_spectra(), *_taken_apart(params.n_rows, SHOWN_AT)) if arm == DRAWN else ()),
         *(_of_source(params) if arm == FULL else ()),
     )
 
@@ -140,16 +143,19 @@ def _of_source(params: Params) -> tuple[Instrument, ...]:
     )
 
 
-def _of_weights(params: Params) -> tuple[Instrument, ...]:
-    """What is asked of the drawn network where its weights are shipped.
+def _spectra() -> Instrument:
+    """Singular values."""
+    return Instrument(name="spectra", version=1, measures=spectra, when="last", settings=AtSteps(steps=SHOWN_AT))
 
-    Singular values, gradients of reads, and what carries an answer, in the distribution of training and out of it.
+
+def _taken_apart(n_rows: int, steps: tuple[int, ...]) -> tuple[Instrument, ...]:
+    """What is asked where weights are shipped, at some steps and at the last.
+
+    Gradients of reads, and what carries an answer, in the distribution of training and out of it.
     """
-    n_rows = min(N_LOOKED, params.n_rows)
-    examples = Examples(steps=SHOWN_AT, n_rows=n_rows)
-    tested = Hypotheses(steps=SHOWN_AT, n_rows=n_rows, splits=(REPORTED[DRAWN], LONGER))
+    examples = Examples(steps=steps, n_rows=min(N_LOOKED, n_rows))
+    tested = Hypotheses(steps=steps, n_rows=min(N_LOOKED, n_rows), splits=(REPORTED[DRAWN], LONGER))
     return (
-        Instrument(name="spectra", version=1, measures=spectra, when="last", settings=AtSteps(steps=SHOWN_AT)),
         Instrument(name="geometry", version=1, measures=example_geometry, when="last", settings=examples),
         Instrument(name="hypotheses", version=1, measures=hypothesis_tests, when="last", settings=tested),
     )

@@ -1,5 +1,6 @@
 """What is claimed of networks on streams, written down before the runs that judge it."""
 
+from retrieval_circuits.sgd_formation.claims.carried import WHERE
 from retrieval_circuits.sgd_formation.claims.families import FAMILIES
 from retrieval_circuits.sgd_formation.claims.known import KNOWN
 from retrieval_circuits.sgd_formation.claims.large import AT_ITS_SIZE
@@ -11,5 +12,5 @@ from retrieval_circuits.sgd_formation.claims.windows import WHAT_CARRIES
 
 CLAIMS = (
     *(*BENCHMARK, *LOOKING, *REACH, *KNOWN, *ORDER, *PARTS, *NEURONS),
-    *(*SOURCE_NETWORK, *FAMILIES, *AT_ITS_SIZE, *WHAT_CARRIES),
+    *(*SOURCE_NETWORK, *FAMILIES, *AT_ITS_SIZE, *WHAT_CARRIES, *WHERE),
 )

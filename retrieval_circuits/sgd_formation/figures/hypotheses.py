@@ -18,6 +18,7 @@ from retrieval_circuits.sgd_formation.measures.hypotheses import (
     SAME,
     WRITES,
 )
+from retrieval_circuits.sgd_formation.readings.carried import shares_of_change
 
 KINDS = (ASKED_KEY, STORED_KEY, STORED_VALUE)
 NEW_ROWS = BalancedStream.reported
@@ -26,8 +27,6 @@ PARTS = {
     BY_LOT: "along a direction by lot",
 }  # fmt: skip
 """Hypothesis -> the column that shows it."""
-LEAST_CHANGE = 1.0
-"""Logits of change below which there is no answer to carry, and no share is shown."""
 LEAST_SHARE = 0.1
 """Of the change: heads that carry so much alone are listed."""
 N_PATHS = 4
@@ -53,7 +52,7 @@ def carried(results: Results) -> View:
 
 def layer_shares(results: Results) -> View:
     """The numbers behind ``carried``: a ``share`` and what it is of, by step, what differs, heads and hypothesis."""
-    shares = _shares(results)
+    shares = shares_of_change(results, DRAWN)
     layers = shares[shares["site"].map(_is_layer) & (shares["split"] == NEW_ROWS)]
     columns = ["arm", "init_seed", "step", "variable", "site", "edit", "family", "share", "change", "n"]
     return View(layers[columns].reset_index(drop=True), SHARE, _rows_behind(shares))
@@ -96,7 +95,7 @@ def carrying_heads(results: Results) -> View:
 
     What a head carries by where it looks, or by what it brings.
     """
-    shares = _at_end(_shares(results))
+    shares = _at_end(shares_of_change(results, DRAWN))
     part = shares[shares["edit"].isin((LOOKS, BRINGS)) & (shares["family"] == OTHER)]
     wide = part.pivot(index=["variable", "site"], columns=["edit", "split"], values="share")
     found = []
@@ -113,7 +112,7 @@ def carrying_heads(results: Results) -> View:
 
 def carrying_paths(results: Results) -> View:
     """The paths into the heads of a layer that carry most at the end."""
-    shares = _at_end(_shares(results))
+    shares = _at_end(shares_of_change(results, DRAWN))
     part = shares[shares["edit"] == PATH]
     wide = part.pivot(index=["variable", "site"], columns=["family", "split"], values="share").reset_index("site")
     found = []
@@ -133,16 +132,6 @@ def path_in_words(edge: str) -> str:
     heads, name = receiver.split(".")
     words = sender.replace(">MLP", ", by the MLP,").replace("embed", "embedding")
     return f"{words} into {INPUTS[name]} of {heads}"
-
-
-def _shares(results: Results) -> pd.DataFrame:
-    """What each part moves by what there is to move; missing where that is less than ``LEAST_CHANGE``."""
-    text = ("metric", "site", "variable", "edit", "split", "family")
-    rows = results.rows("hypotheses", arm=DRAWN).astype(dict.fromkeys(text, "str"))
-    by = ["step", "split", "variable"]
-    change = rows[rows["metric"] == "change"].set_index(by)["value"].rename("change")
-    moved = rows[rows["metric"] == "moved"].join(change, on=by)
-    return moved.assign(share=(moved["value"] / moved["change"]).where(moved["change"] >= LEAST_CHANGE))
 
 
 def _is_layer(site: str) -> bool:

@@ -13,7 +13,16 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.book import studies
 from livingpaper.claims.view import View
-from retrieval_circuits.sgd_formation.design import DRAWN, FIRST_TO_READ, FIXED, FIXED_STEPS, FRESH, FULL, SOURCE
+from retrieval_circuits.sgd_formation.design import (
+    DRAWN,
+    FIRST_TO_READ,
+    FIXED,
+    FIXED_STEPS,
+    FRESH,
+    FULL,
+    OTHERS,
+    SOURCE,
+)
 from retrieval_circuits.sgd_formation.figures import source_network
 from retrieval_circuits.sgd_formation.measures import SIZES, attribution, removals
 from retrieval_circuits.sgd_formation.measures import asked as asking
@@ -208,6 +217,7 @@ def test_every_arm_has_its_seeds_and_every_run_its_own_id():
     ]  # fmt: skip
     (drawn,) = arms.pop(DRAWN)
     assert drawn == arms[FRESH][PUBLISHED.seeds.index(FIRST_TO_READ)]
+    assert {drawn, *arms.pop(OTHERS)} == {*arms[FRESH][:10]}
     ids = [recipe.run_id for recipes in arms.values() for recipe in recipes]
     assert len(set(ids)) == len(ids)
     assert all(recipe.n_steps == PUBLISHED.steps for recipe in arms[FRESH])

@@ -15,7 +15,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
-from retrieval_circuits.sgd_formation.design import DRAWN, SHOWN_AT
+from retrieval_circuits.sgd_formation.design import DRAWN, OTHERS, SHOWN_AT
 from retrieval_circuits.sgd_formation.figures import hypotheses as tables
 from retrieval_circuits.sgd_formation.measures import SIZES, hypotheses
 from retrieval_circuits.sgd_formation.measures.counterfactuals import (
@@ -25,6 +25,7 @@ from retrieval_circuits.sgd_formation.measures.counterfactuals import (
     Pairs,
     counterfactuals,
 )
+from retrieval_circuits.sgd_formation.readings.carried import carries, pushes_alike
 
 STREAM = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
 SPLITS = ("test", "structural_ood")
@@ -246,7 +247,11 @@ def planted_results(change):
                 found.append(
                     {**common, "metric": "moved", "edit": edit, "site": site, "family": family, "value": value}
                 )
-    table = pd.DataFrame(found).assign(arm=DRAWN, init_seed=1, run_id="a run")
+    return results_of(pd.DataFrame(found).assign(arm=DRAWN, init_seed=1))
+
+
+def results_of(table):
+    table = table.assign(run_id="a run")
     return Results(table, pd.DataFrame(), "rerun", {"hypotheses": table})
 
 
@@ -299,3 +304,32 @@ def test_numbers_of_the_prose_are_counted_by_hand():
     assert {tables.numbers(PUBLISHED, early)[name] for name in ("by_no_heads", "along_end", "brought_first")} == {
         "(not measured)"
     }
+
+
+def test_what_a_part_carries_is_read_by_network_at_the_end_on_new_rows():
+    """Two networks: a part carries a half and a tenth there; one more has no answer to carry."""
+    ends = pd.DataFrame({"init_seed": [1, 2, 3], "change": [4.0, 20.0, 0.5], "moved": [2.0, 2.0, 0.5]})
+    found = []
+    for step, split in product((5, 9), SPLITS):
+        common = {"step": step, "split": split, "variable": STORED_KEY, "site": "L1H*", "edit": "OV", "n": 7}
+        last = (step, split) == (9, "test")
+        change = ends.assign(value=ends["change"], metric="change", family="", **{**common, "site": "", "edit": ""})
+        moved = ends.assign(value=ends["moved"] if last else 9.0, metric="moved", family="other answer", **common)
+        found += [change, moved, moved.assign(value=0.0, edit="QK"), moved.assign(value=1.0, family="same answer")]
+    results = results_of(pd.concat(found).drop(columns=["change", "moved"]).assign(arm=OTHERS))
+    assert carries(STORED_KEY, "OV", "L1H*")(results).to_dict() == pytest.approx({1: 0.5, 2: 0.1})
+    assert carries(STORED_KEY, "QK", "L1H*")(results).to_dict() == pytest.approx({1: 0.0, 2: 0.0})
+    assert carries(STORED_KEY, "OV", "L1H*", "same answer")(results).to_dict() == pytest.approx({1: 0.25, 2: 0.05})
+
+
+def test_how_much_more_alike_reads_push_is_read_at_the_end():
+    found = [
+        {"step": step, "variable": name, "metric": metric, "value": value * factor * wanted, "init_seed": seed}
+        for seed, factor in ((1, 1.0), (2, 2.0))
+        for step, name, wanted in ((9, "key", 1.0), (9, "lag", 3.0), (5, "key", 5.0))
+        for metric, value in (("alike", 0.3), ("unlike", 0.1), ("by_lot", 0.01))
+    ]
+    table = pd.DataFrame(found).assign(arm=OTHERS, run_id="a run")
+    results = Results(table, pd.DataFrame(), "paper", {"geometry": table})
+    assert pushes_alike("key")(results).to_dict() == pytest.approx({1: 0.2, 2: 0.4})
+    assert pushes_alike("key", by_lot=True)(results).to_dict() == pytest.approx({1: 0.01, 2: 0.02})
