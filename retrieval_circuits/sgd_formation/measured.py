@@ -77,13 +77,13 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     There, too, what reads go by without a look-up; and looks are cut, in networks that are trained on as well.
     """
     n_looked = min(N_LOOKED, params.n_rows)
-    if arm == OTHERS:
-        return _taken_apart(params.n_rows, steps=())
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
     )
     if arm == TRAINED_ON:
         return (scores, _cut(params.n_rows, below=None))
+    if arm == OTHERS:
+        return (scores, *_taken_apart(params.n_rows, steps=()))
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
     parts = Attributed(n_rows=n_looked)
     return (

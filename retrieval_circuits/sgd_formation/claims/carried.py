@@ -14,15 +14,20 @@ from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.units import POINTS, Unit, at_least, at_most
 from retrieval_circuits.sgd_formation.measures.counterfactuals import ASKED_KEY, STORED_KEY, STORED_VALUE
 from retrieval_circuits.sgd_formation.measures.hypotheses import BRINGS, LOOKS, PATH, SAME
-from retrieval_circuits.sgd_formation.readings.carried import carries, pushes_alike
+from retrieval_circuits.sgd_formation.readings.carried import (
+    OWN_TO_QUERIES,
+    OWN_TO_VALUES,
+    TO_KEYS,
+    TO_QUERIES,
+    TO_VALUES,
+    carries,
+    pushes_alike,
+)
 
 CHANGE = partial(Reading, unit=Unit(name="%", of="the change", times=100))
 SECOND = "L1H*"
 HALF = at_least(0.5, "half of the change, as was written down for the drawn network")
 HARDLY = at_most(0.1, "a tenth, as was written down for the drawn network")
-TO_KEYS, TO_QUERIES, OWN_TO_QUERIES, TO_VALUES, OWN_TO_VALUES = (
-    "L0H*>MLP->L1H*.k", "L0MLP->L1H*.q", "embed->L1H*.q", "L0MLP->L1H*.v", "embed->L1H*.v"
-)  # fmt: skip
 
 
 def _same_answer(differs: str, edit: str, site: str) -> Control:
@@ -41,7 +46,7 @@ WHERE = (
         id="SF55",
         says=Says(
             holds="If another key is asked for, small networks that read follow it mostly by where heads of the second "
-            "layer look, and hardly by what these bring.",
+            "layer look.",
             fails="If another key is asked for, small networks that read follow it less than half by where heads of "
             "the second layer look.",
             whether="whether small networks follow another key by where heads of the second layer look",

@@ -4,9 +4,10 @@ import pandas as pd
 
 from circuitcore.tasks.balanced_stream import LONGER, BalancedStream
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View
+from livingpaper.claims.view import View, in_order
 from livingpaper.figures.verdict_text import NOT_MEASURED
-from retrieval_circuits.sgd_formation.design import DRAWN, SHOWN_AT, Params
+from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation.design import DRAWN, OTHERS, SHOWN_AT, Params
 from retrieval_circuits.sgd_formation.measures.counterfactuals import ASKED_KEY, STORED_KEY, STORED_VALUE
 from retrieval_circuits.sgd_formation.measures.hypotheses import (
     BRINGS,
@@ -18,7 +19,15 @@ from retrieval_circuits.sgd_formation.measures.hypotheses import (
     SAME,
     WRITES,
 )
-from retrieval_circuits.sgd_formation.readings.carried import shares_of_change
+from retrieval_circuits.sgd_formation.readings.carried import (
+    OWN_TO_QUERIES,
+    OWN_TO_VALUES,
+    TO_KEYS,
+    TO_QUERIES,
+    TO_VALUES,
+    at_end,
+    shares_of_change,
+)
 
 KINDS = (ASKED_KEY, STORED_KEY, STORED_VALUE)
 NEW_ROWS = BalancedStream.reported
@@ -32,6 +41,21 @@ LEAST_SHARE = 0.1
 N_PATHS = 4
 INPUTS = {"q": "queries", "k": "keys", "v": "values"}
 SHARE = "share of the change of the margin"
+COMPARED = {
+    f"{differs.removeprefix('the ')}: {words}": (differs, *part)
+    for differs, words, part in (
+        (ASKED_KEY, "looks", (LOOKS, "L1H*")),
+        (ASKED_KEY, "what is brought", (BRINGS, "L1H*")),
+        (ASKED_KEY, "first MLP into queries", (PATH, TO_QUERIES)),
+        (ASKED_KEY, "embedding into queries", (PATH, OWN_TO_QUERIES)),
+        (STORED_KEY, "heads, MLP, into keys", (PATH, TO_KEYS)),
+        (STORED_VALUE, "looks", (LOOKS, "L1H*")),
+        (STORED_VALUE, "what is brought", (BRINGS, "L1H*")),
+        (STORED_VALUE, "first MLP into values", (PATH, TO_VALUES)),
+        (STORED_VALUE, "embedding into values", (PATH, OWN_TO_VALUES)),
+    )
+}
+"""What differs, and the part that carries it -> those and the part's name in the table."""
 MORE_KEYS = "{}, more keys"
 
 
@@ -126,6 +150,25 @@ def carrying_paths(results: Results) -> View:
     return View(_by_kind(found), SHARE, _rows_behind(shares))
 
 
+def carried_by_others(results: Results) -> View:
+    """What the same parts carry in the drawn network and in the others whose last weights are shipped."""
+    found = []
+    for arm, series in {OTHERS: "other networks", DRAWN: "the drawn network"}.items():
+        if arm not in results.arms:
+            continue
+        shares = at_end(results, arm)
+        shares = shares[shares["family"] == OTHER]
+        found += [
+            shares[(shares["variable"] == differs) & (shares["edit"] == edit) & (shares["site"] == site)].assign(
+                group=group, series=series, value=shares["share"]
+            )
+            for group, (differs, edit, site) in COMPARED.items()
+        ]
+    table = pd.concat(found, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
+    note = "What differs: what carries it, of the second layer, or into it. At the end, on new rows"
+    return View(in_order(table, "group", COMPARED), "share of the change", NEW_ROWS, BAND, note=note)
+
+
 def path_in_words(edge: str) -> str:
     """An edge as it is read: "L0H*>MLP->L1H*.k" is "L0H*, by the MLP, into keys of L1H*"."""
     sender, receiver = edge.split("->")
@@ -167,4 +210,4 @@ def _rows_behind(shares: pd.DataFrame) -> str:
     return f"{most} rows" if least == most else f"{least} to {most} rows"
 
 
-VIEWS = {view.__name__: view for view in (carried, carrying_heads, carrying_paths, layer_shares)}
+VIEWS = {view.__name__: view for view in (carried, carried_by_others, carrying_heads, carrying_paths, layer_shares)}

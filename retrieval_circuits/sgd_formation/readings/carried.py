@@ -7,6 +7,9 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import OTHERS, REPORTED
 from retrieval_circuits.sgd_formation.measures.hypotheses import OTHER
 
+TO_KEYS, TO_QUERIES, OWN_TO_QUERIES = "L0H*>MLP->L1H*.k", "L0MLP->L1H*.q", "embed->L1H*.q"
+TO_VALUES, OWN_TO_VALUES = "L0MLP->L1H*.v", "embed->L1H*.v"
+"""Paths into heads of the second layer: from those of the first, from the MLP behind them, and from the embedding."""
 LEAST_CHANGE = 1.0
 """Logits of change below which there is no answer to carry, and no share is read."""
 
