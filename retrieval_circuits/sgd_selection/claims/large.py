@@ -24,7 +24,8 @@ SS42 asks for that difference again, and was declared when SS40 and SS41 were ju
 the ten starts that have these seeds. Of those drawn small no more was known than above; some had been trained for a
 part of their steps, and none was measured. As three of twenty-seven forks of small networks did not come to read in
 6,250 steps, it is of starts alone all of whose trainings read; the control on a winner is on the mean of both
-trainings, as the reading is.
+trainings, as the reading is. Ten starts left it undecided, +37 points [2, 72] of the eight that read; eight more were
+to be drawn small, whatever they show, before any of them was trained.
 """
 
 from functools import partial

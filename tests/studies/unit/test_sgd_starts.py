@@ -32,7 +32,7 @@ def test_a_start_that_is_trained_twice_reads_other_rows_and_nothing_else_changes
 
 def test_a_start_drawn_small_has_the_seeds_and_rows_of_one_drawn_wide():
     for wide, small in zip(TWICE, TWICE_SMALL, strict=True):
-        assert len(ARMS[small]) == 10
+        assert len(ARMS[small]) == 18
         for one, other in zip(ARMS[wide], ARMS[small], strict=False):
             assert (one.init_seed, one.data_seed) == (other.init_seed, other.data_seed)
             assert other.model == ARMS[NETWORKS][0].model and other.checkpoint_at == (0, 5000)
