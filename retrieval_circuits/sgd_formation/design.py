@@ -28,9 +28,7 @@ from circuitcore.tasks.stream_kv import StreamKV
 from circuitcore.tasks.streams import Stream
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, Seeds, SomeSeeds
-from retrieval_circuits.sgd_formation.measures import (
-    SIZES,
-)
+from retrieval_circuits.sgd_formation.measures import SIZES
 
 EVERY, EVERY_OF_SOURCE = 50, 250
 """Steps between two checkpoints: on our stream, where the look-up appears at once, and as in the source."""

@@ -72,9 +72,11 @@ from retrieval_circuits.sgd_formation.measures.bases import ALL, UPDATES
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Answers and attention of each checkpoint, parts taken away at the end; on fresh rows links and neurons, too.
+    """What is measured on an arm: answers and attention of each checkpoint on all of them.
 
-    There, too, what reads go by without a look-up; and looks are cut, in networks that are trained on as well.
+    Parts taken away at the end, but for networks that are trained on. On fresh rows links, neurons, families and what
+    reads go by without a look-up; the source's network there, links and states exchanged; where weights are shipped,
+    what carries an answer.
     """
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(

@@ -47,6 +47,7 @@ WHAT_CARRIES = (
             _by_others(LAST, OTHER_ROWS, "those of other rows", "it is this row's states that carry it"),
             _by_lot(LAST),
         ),
+        remark="Only the last norm and the unembedding are left to differ there. Neither control could have failed.",
     ),
     Claim(
         id="SF53",
@@ -96,5 +97,7 @@ WHAT_CARRIES = (
                 bound=at_most(0.5, "it is not that states change at all"),
             ),
         ),
+        remark="Less what a change as large, drawn by lot, costs, it is 51 % [27, 74], and open; in one start that "
+        "change alone costs more than half.",
     ),
 )

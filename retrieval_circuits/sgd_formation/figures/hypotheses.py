@@ -1,4 +1,4 @@
-"""What carries another row's answer in the drawn network, as the appendix shows and tells it."""
+"""What carries another row's answer in the drawn network, and in others like it, as the appendix shows and tells it."""
 
 import pandas as pd
 
@@ -22,10 +22,11 @@ from retrieval_circuits.sgd_formation.measures.hypotheses import (
 from retrieval_circuits.sgd_formation.readings.carried import (
     OWN_TO_QUERIES,
     OWN_TO_VALUES,
+    SECOND,
     TO_KEYS,
     TO_QUERIES,
     TO_VALUES,
-    at_end,
+    shares_at_end,
     shares_of_change,
 )
 
@@ -44,18 +45,18 @@ SHARE = "share of the change of the margin"
 COMPARED = {
     f"{differs.removeprefix('the ')}: {words}": (differs, *part)
     for differs, words, part in (
-        (ASKED_KEY, "looks", (LOOKS, "L1H*")),
-        (ASKED_KEY, "what is brought", (BRINGS, "L1H*")),
+        (ASKED_KEY, "looks", (LOOKS, SECOND)),
+        (ASKED_KEY, "what is brought", (BRINGS, SECOND)),
         (ASKED_KEY, "first MLP into queries", (PATH, TO_QUERIES)),
         (ASKED_KEY, "embedding into queries", (PATH, OWN_TO_QUERIES)),
         (STORED_KEY, "heads, MLP, into keys", (PATH, TO_KEYS)),
-        (STORED_VALUE, "looks", (LOOKS, "L1H*")),
-        (STORED_VALUE, "what is brought", (BRINGS, "L1H*")),
+        (STORED_VALUE, "looks", (LOOKS, SECOND)),
+        (STORED_VALUE, "what is brought", (BRINGS, SECOND)),
         (STORED_VALUE, "first MLP into values", (PATH, TO_VALUES)),
         (STORED_VALUE, "embedding into values", (PATH, OWN_TO_VALUES)),
     )
 }
-"""What differs, and the part that carries it -> those and the part's name in the table."""
+"""What a reader calls two rows' difference and a part that may carry it -> the difference, hypothesis and site."""
 MORE_KEYS = "{}, more keys"
 
 
@@ -156,16 +157,18 @@ def carried_by_others(results: Results) -> View:
     for arm, series in {OTHERS: "other networks", DRAWN: "the drawn network"}.items():
         if arm not in results.arms:
             continue
-        shares = at_end(results, arm)
+        shares = shares_at_end(results, arm)
         shares = shares[shares["family"] == OTHER]
         found += [
             shares[(shares["variable"] == differs) & (shares["edit"] == edit) & (shares["site"] == site)].assign(
-                group=group, series=series, value=shares["share"]
+                group=group, series=series, value=lambda rows: rows["share"]
             )
             for group, (differs, edit, site) in COMPARED.items()
         ]
     table = pd.concat(found, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
-    note = "What differs: what carries it, of the second layer, or into it. At the end, on new rows"
+    note = (
+        "Each line: in what two rows differ, then the part of the second layer, or the path into it, that is exchanged"
+    )
     return View(in_order(table, "group", COMPARED), "share of the change", NEW_ROWS, BAND, note=note)
 
 

@@ -25,7 +25,7 @@ from retrieval_circuits.sgd_formation.measures.asked import Asked, asked
 from retrieval_circuits.sgd_formation.measures.bases import ALL, L1, LATE, SEED, UPDATES, Basis, learnt
 from retrieval_circuits.sgd_formation.measures.features import ACTIVE, Courses, courses, gap
 from retrieval_circuits.sgd_formation.measures.probe_set import HELD_OUT
-from retrieval_circuits.sgd_formation.measures.steps import AtSteps, last_below
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps, rise
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -106,7 +106,7 @@ def feature_families(run: "Run", followed: Followed, progress: Callable[[int], N
     """
     reads = _reads(run.recipe.make_task(), followed.n_rows)
     states, right = _read(run, reads, progress)
-    window = learning(right[:, reads.trained].double().mean(1), followed)
+    window = rise(right[:, reads.trained].double().mean(1), followed.begins, followed.reads)
     late = [run.steps.index(step) for step in followed.of(run) if step in run.steps]
     rows = Rows(run.run_id, (run.final_step,), (run.tokens_seen(run.final_step),))
     for name, fit in FITS.items():
@@ -159,12 +159,6 @@ def _read(
         right.append(torch.cat(hits, 1) > 0)
         progress(len(steps))
     return torch.cat(states).clone(), torch.cat(right)
-
-
-def learning(accuracy: Float[Tensor, " ckpt"], followed: Followed) -> tuple[int, int]:
-    """First and last checkpoint of the window in which a network learns to read; see ``feature_families``."""
-    begins, not_yet = (last_below(accuracy, share) for share in (followed.begins, followed.reads))
-    return begins or 0, 0 if not_yet is None else min(not_yet + 1, len(accuracy) - 1)
 
 
 def _led(basis: Basis, states: Tensor, right: Tensor, reads: _Reads, window: tuple[int, int]) -> Mapping[str, float]:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.nn import functional
 
 from circuitcore.metrics.network import Network
@@ -20,7 +18,7 @@ from circuitcore.models import Patch, Site
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.edits import Cache
 from retrieval_circuits.sgd_formation.measures.asked import asked
-from retrieval_circuits.sgd_formation.measures.steps import last_below, right_at_each
+from retrieval_circuits.sgd_formation.measures.steps import right_at_each, rise
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -59,7 +57,8 @@ def states_exchanged(run: "Run", window: Window, progress: Callable[[int], None]
     network as it is), and edit which states they are (see ``SAME``). Without a rise both ends are one network.
     """
     task, model = run.recipe.make_task(), run.recipe.model
-    steps = _ends(right_at_each(run, window.n_asked, progress), window, run.steps)
+    ends = rise(right_at_each(run, window.n_asked, progress), window.begins, window.ends)
+    steps = tuple(run.steps[end] for end in ends)
     net = Network(model, run.stack(steps))
     found = asked(task, task.reported, window.n_rows)
     own = net.run(found.batch, [stage.key for stage in stages(model)]).cache
@@ -80,19 +79,13 @@ def stages(model: ModelConfig) -> tuple[Site, ...]:
     return (Site("resid_pre", 0), *behind)
 
 
-def _ends(right: Float[Tensor, " ckpt"], window: Window, steps: tuple[int, ...]) -> tuple[int, int]:
-    before, below = last_below(right, window.begins), last_below(right, window.ends)
-    behind = 0 if below is None else min(below + 1, len(steps) - 1)
-    return steps[min(before or 0, behind)], steps[behind]
-
-
 def _exchanged(states: Cache) -> Cache:
     """What either network has, for the other one."""
     return {key: value.flip(0) for key, value in states.items()}
 
 
 def _of_other_rows(states: Cache) -> Cache:
-    """Of each row what the next one has."""
+    """Of each row what the one before it has."""
     return {key: value.roll(1, 1) for key, value in states.items()}
 
 

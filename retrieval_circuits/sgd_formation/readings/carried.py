@@ -7,6 +7,8 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import OTHERS, REPORTED
 from retrieval_circuits.sgd_formation.measures.hypotheses import OTHER
 
+SECOND = "L1H*"
+"""All heads of the second layer."""
 TO_KEYS, TO_QUERIES, OWN_TO_QUERIES = "L0H*>MLP->L1H*.k", "L0MLP->L1H*.q", "embed->L1H*.q"
 TO_VALUES, OWN_TO_VALUES = "L0MLP->L1H*.v", "embed->L1H*.v"
 """Paths into heads of the second layer: from those of the first, from the MLP behind them, and from the embedding."""
@@ -24,8 +26,8 @@ def shares_of_change(results: Results, arm: str) -> pd.DataFrame:
     return moved.assign(share=(moved["value"] / moved["change"]).where(moved["change"] >= LEAST_CHANGE))
 
 
-def at_end(results: Results, arm: str) -> pd.DataFrame:
-    """The same on new rows at the end of training, of networks that have an answer to carry."""
+def shares_at_end(results: Results, arm: str) -> pd.DataFrame:
+    """The same on new rows at the end of training, where there is an answer to carry."""
     shares = shares_of_change(results, arm)
     last = shares["step"] == shares["step"].max()
     return shares[last & (shares["split"] == REPORTED[arm])].dropna(subset="share")
@@ -43,7 +45,7 @@ def carries(differs: str, edit: str, site: str, family: str = OTHER) -> OfArms:
 
     @of_arms(OTHERS)
     def values(results: Results) -> pd.Series:
-        rows = at_end(results, OTHERS)
+        rows = shares_at_end(results, OTHERS)
         wanted = {"variable": differs, "edit": edit, "site": site, "family": family}
         for name, value in wanted.items():
             rows = rows[rows[name] == value]

@@ -14,6 +14,7 @@ from retrieval_circuits.sgd_selection.design import (
     LARGE_PARENT,
     NETWORKS,
     TWICE,
+    TWICE_SMALL,
 )
 from retrieval_circuits.sgd_selection.figures.chapter import OF_ORDERS, OVER_ORDERS, ROWS
 from retrieval_circuits.sgd_selection.readings import (
@@ -83,19 +84,24 @@ def wide_forks(results: Results) -> View:
     return View(table[["group", "series", "init_seed", "value"]], unit, ROWS, BAND, note=note, arms=behind)
 
 
+STARTS = {"drawn small": TWICE_SMALL, "drawn as the source draws": TWICE}
+"""How weights of starts are drawn -> the arms of their two trainings."""
 WHOSE = {"the winner of its other training": False, "winners of other starts": True}
 
 
 def trained_twice(results: Results) -> View:
     """What heads join after one training of a start that won after its other, or after trainings of other starts."""
     found = [
-        _rows(joins_again(*TWICE, anothers=anothers)(results), group="starts trained twice", series=series)
+        _rows(joins_again(*arms, anothers=anothers)(results), group=group, series=series)
+        for group, arms in STARTS.items()
         for series, anothers in WHOSE.items()
     ]
     table = in_order(pd.concat(found, ignore_index=True), "series", WHOSE)
     note = "A point is a start, a mean of both ways; of other starts, whose pairs share them, intervals are too narrow"
     unit = "attention from written values to their keys"
-    return View(table[["group", "series", "init_seed", "value"]], unit, ROWS, BAND, note=note, arms=TWICE)
+    return View(
+        table[["group", "series", "init_seed", "value"]], unit, ROWS, BAND, note=note, arms=(*TWICE_SMALL, *TWICE)
+    )
 
 
 VIEWS = {view.__name__: view for view in (large_forks, every_large_fork, wide_forks, trained_twice)}

@@ -266,23 +266,3 @@ def test_starts_trained_twice_mostly_have_one_winner():
     winners = pd.concat([first, second])
     assert {head for layer, head in winners if layer == 0} == {0, 1, 2, 3}
     assert len({seed for seed, (layer, _) in winners.items() if layer == 1}) == 1
-
-
-def test_heads_of_two_layers_make_the_rise_in_the_sources_network():
-    """Start by start, from what both ends of the rise read: the appendix has these counts in words."""
-    _, only = found("sgd_formation")
-    rows = only.rows(formation.WINDOWS, arm=formation.LARGE).astype({"site": "str", "edit": "str"})
-    ends = {}
-    for seed, of in rows.groupby("init_seed"):
-        before, behind = (of[of["step"] == step].set_index(["edit", "site"])["value"] for step in sorted({*of["step"]}))
-        rise = behind["", "none"] - before["", "none"]
-        ends[seed] = ((before - before["", "none"]) / rise, (behind["", "none"] - behind) / rise)
-    assert len(ends) == 5
-    given, cost = ({seed: pair[way]["the same rows"] for seed, pair in ends.items()} for way in (0, 1))
-    two = sorted(seed for seed in ends if given[seed]["L1.resid_mid"] >= 0.9 and given[seed]["L0.resid_post"] < 0.36)
-    assert len(two) == 4 and all(0.89 < cost[seed]["L0.resid_mid"] for seed in two)
-    (other,) = ends.keys() - {*two}
-    assert cost[other]["L0.resid_post"] == pytest.approx(0.5, abs=0.05) and cost[other]["L1.resid_mid"] > 0.8
-    assert given[other]["L1.resid_post"] < 0.4 and given[other]["L2.resid_mid"] > 0.9
-    by_lot = pd.DataFrame({seed: lost["by lot"] for seed, (_, lost) in ends.items()}).mean(axis=1)
-    assert by_lot["L0.resid_post"] == pytest.approx(0.35, abs=0.05) and by_lot["L2.resid_post"] > 0.9

@@ -24,11 +24,11 @@ from retrieval_circuits.sgd_formation.measures.families import (
     families,
     feature_families,
     leader,
-    learning,
     least_alike,
 )
 from retrieval_circuits.sgd_formation.measures.features import Courses
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
+from retrieval_circuits.sgd_formation.measures.steps import rise
 from retrieval_circuits.sgd_formation.published import PROBE_CURVE, PROBE_STEPS
 from retrieval_circuits.sgd_formation.readings.families import of_families
 
@@ -94,7 +94,7 @@ def test_the_closest_pair_is_joined_first():
     ],
 )
 def test_the_window_goes_from_before_reading_begins_to_reading(accuracy, window):
-    assert learning(torch.tensor(accuracy), FOLLOWED) == window
+    assert rise(torch.tensor(accuracy), FOLLOWED.begins, FOLLOWED.reads) == window
 
 
 def test_the_least_cosine_is_missing_where_each_feature_is_alone():

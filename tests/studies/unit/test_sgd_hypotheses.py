@@ -333,3 +333,14 @@ def test_how_much_more_alike_reads_push_is_read_at_the_end():
     results = Results(table, pd.DataFrame(), "paper", {"geometry": table})
     assert pushes_alike("key")(results).to_dict() == pytest.approx({1: 0.2, 2: 0.4})
     assert pushes_alike("key", by_lot=True)(results).to_dict() == pytest.approx({1: 0.01, 2: 0.02})
+
+
+def test_a_part_without_an_answer_to_carry_is_left_out_of_the_figure():
+    """Where the key asked for changes too little, the lines of what is stored are drawn all the same."""
+    results = planted_results(change=4.0)
+    table = results.tables["hypotheses"].copy()
+    table.loc[table["variable"] == ASKED_KEY, "value"] /= 10
+    view = tables.carried_by_others(results_of(table))
+    assert view.table.notna().all(axis=None)
+    assert {*view.table["group"]} <= {name for name in tables.COMPARED if name.startswith("stored")}
+    assert len(view.table) == 3, "both hypotheses, and the path that is planted"

@@ -86,9 +86,10 @@ def test_states_by_lot_are_as_far_away_as_the_others_and_elsewhere(run):
     torch.testing.assert_close((by_lot - own).norm(dim=-1), (other - own).norm(dim=-1))
     cosines = torch.nn.functional.cosine_similarity(by_lot - own, other - own, dim=-1)
     assert cosines.abs().mean() < 0.6
+    torch.testing.assert_close(by_lot[0] - own[0], by_lot[1] - own[1])  # one way into either network
 
 
-def test_states_of_other_rows_are_the_next_rows():
+def test_states_of_other_rows_are_those_of_the_row_before():
     states = {"resid_pre.0": torch.arange(6.0).reshape(1, 6, 1, 1)}
     assert windows._of_other_rows(states)["resid_pre.0"].flatten().tolist() == [5, 0, 1, 2, 3, 4]
 
