@@ -12,6 +12,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.training import RunStore
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import LARGE, WINDOWS
+from retrieval_circuits.sgd_formation.figures.windows import exchanged_states
 from retrieval_circuits.sgd_formation.measures import SIZES, Window, windows
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.windows import BY_LOT, NOTHING, OTHER_ROWS, SAME
@@ -130,3 +131,15 @@ def test_what_is_regained_and_lost_is_told_by_the_rise():
     assert by_stage(REGAINED, "L0.resid_post", BY_LOT)(results).to_dict() == pytest.approx({0: -0.1})
     assert by_stage(LOST, "L0.resid_post", BY_LOT)(results).to_dict() == pytest.approx({0: 0.0})
     assert by_stage(LOST, "L0.resid_post", OTHER_ROWS)(results).empty
+
+
+def test_the_figure_names_stages_by_the_part_before_them_and_leaves_other_rows_out(run):
+    table = windows.states_exchanged(run, WINDOW, lambda done: None)
+    drawn = exchanged_states(of_arm(table)).table
+    parts = [f"{part} of layer {layer}" for layer in range(3) for part in ("heads", "MLP")]
+    assert drawn["group"].unique().tolist() == ["embeddings", *parts]
+    assert [*drawn["series"].unique()] == [
+        "regained by later states", "lost by earlier states", "regained by lot", "lost by lot",
+    ]  # fmt: skip
+    ends = drawn[drawn["group"] == "MLP of layer 2"].set_index("series")["value"]
+    assert ends["lost by earlier states"] == pytest.approx(1, abs=0.1) and ends["regained by lot"] < 0.1
