@@ -266,3 +266,32 @@ def test_starts_trained_twice_mostly_have_one_winner():
     winners = pd.concat([first, second])
     assert {head for layer, head in winners if layer == 0} == {0, 1, 2, 3}
     assert len({seed for seed, (layer, _) in winners.items() if layer == 1}) == 1
+
+
+def test_starts_drawn_small_have_one_winner_less_often():
+    """Of those all of whose trainings read, and of all; what is joined again is counted pair by pair."""
+    remarks, only = found("sgd_selection")
+    wide, small = (
+        [joined_in_any_layer(only, arm) for arm in arms] for arms in (selection.TWICE, selection.TWICE_SMALL)
+    )
+    starts = [*small[0].index]
+    reads = [
+        seed
+        for seed in starts
+        if all(only.final_values("accuracy", arm)[seed] >= 0.9 for arm in (*selection.TWICE, *selection.TWICE_SMALL))
+    ]
+
+    def again(pair, seed):
+        first, second = (table.loc[seed] for table in pair)
+        return (first[second.idxmax()] + second[first.idxmax()]) / 2
+
+    def kept(pair, seed):
+        first, second = (table.loc[seed] for table in pair)
+        return min(first.max(), second.max()) >= 0.5 and first.idxmax() == second.idxmax()
+
+    assert (len(starts), len(reads)) == (18, 14)
+    assert [sum(kept(pair, seed) for seed in reads) for pair in (small, wide)] == [5, 10]
+    more = np.array([again(wide, seed) - again(small, seed) for seed in starts])
+    low, high = stats.t.interval(0.95, len(more) - 1, more.mean(), stats.sem(more))
+    assert [round(100 * value) for value in (more.mean(), low, high)] == [36, 15, 57]
+    assert "36 points [15, 57]" in remarks["SS42"]
