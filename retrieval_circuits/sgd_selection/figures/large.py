@@ -97,7 +97,11 @@ def trained_twice(results: Results) -> View:
         for series, anothers in WHOSE.items()
     ]
     table = in_order(pd.concat(found, ignore_index=True), "series", WHOSE)
-    note = "A point is a start, a mean of both ways; of other starts, whose pairs share them, intervals are too narrow"
+    n_small = len(found[0])
+    note = (
+        f"A point is a start, a mean of both ways; {n_small} are drawn small. Of other starts, whose pairs share them, "
+        "intervals are too narrow"
+    )
     unit = "attention from written values to their keys"
     return View(
         table[["group", "series", "init_seed", "value"]], unit, ROWS, BAND, note=note, arms=(*TWICE_SMALL, *TWICE)
