@@ -4,10 +4,9 @@ Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of Ap
 """
 
 from retrieval_circuits.sgd_formation.claims import CLAIMS
-from retrieval_circuits.sgd_formation.design import Params, published_epochs, recipes
+from retrieval_circuits.sgd_formation.design import Params, experiments, instruments, published_epochs, recipes
 from retrieval_circuits.sgd_formation.explorer import explorer
 from retrieval_circuits.sgd_formation.figures import VIEWS
-from retrieval_circuits.sgd_formation.measured import experiments, instruments
 
 __all__ = ["CLAIMS", "EXPLORERS", "VIEWS", "Params", "experiments", "instruments", "published_epochs", "recipes"]
 

@@ -20,8 +20,7 @@ from circuitcore.training.during import Clamp, During, Freeze, Graft, Hold, Scal
 from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe
 from retrieval_circuits.design import N_BESIDE
-from retrieval_circuits.sgd_formation.design import EVERY, N_LOOKED, SHOWN_AT
-from retrieval_circuits.sgd_formation.measured import links
+from retrieval_circuits.sgd_formation.design import EVERY, N_LOOKED, SHOWN_AT, links
 from retrieval_circuits.sgd_formation.measures import Counts, Removed, part_removed
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,

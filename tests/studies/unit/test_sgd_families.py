@@ -12,7 +12,7 @@ from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.book import studies
 from livingpaper.claims.results import KEY_COLUMNS, Results
-from retrieval_circuits.sgd_formation import design, measured
+from retrieval_circuits.sgd_formation import design
 from retrieval_circuits.sgd_formation.figures.families import led_families, source_families
 from retrieval_circuits.sgd_formation.measures import families as measures
 from retrieval_circuits.sgd_formation.measures.bases import ALL, LATE, learnt
@@ -225,7 +225,7 @@ def test_by_lot_who_leads_is_as_often_as_in_all_deals():
 
 def test_claims_and_tables_read_what_was_measured(table):
     params = studies.load_params("sgd_formation").model_copy(update={"seeds": (1, 2)})
-    assert [i.name for i in measured.instruments(params, design.FRESH)].count("families") == 1
+    assert [i.name for i in design.instruments(params, design.FRESH)].count("families") == 1
     rows = table.rename("value").reset_index()
     frame = rows.assign(arm=design.FRESH, split="").merge(pd.DataFrame({"init_seed": [1, 2]}), how="cross")
     results = Results(EMPTY, pd.DataFrame(), "paper", {"families": frame})

@@ -4,7 +4,7 @@ from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import LONGER
 from circuitcore.training.experiment import Experiment
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation.design import (
+from retrieval_circuits.sgd_formation.design.networks import (
     BY_HALF,
     CUTS,
     DRAWN,
