@@ -43,20 +43,17 @@ N_PATHS = 4
 INPUTS = {"q": "queries", "k": "keys", "v": "values"}
 SHARE = "share of the change of the margin"
 COMPARED = {
-    f"{differs.removeprefix('the ')}: {words}": (differs, *part)
-    for differs, words, part in (
-        (ASKED_KEY, "looks", (LOOKS, SECOND)),
-        (ASKED_KEY, "what is brought", (BRINGS, SECOND)),
-        (ASKED_KEY, "first MLP into queries", (PATH, TO_QUERIES)),
-        (ASKED_KEY, "embedding into queries", (PATH, OWN_TO_QUERIES)),
-        (STORED_KEY, "heads, MLP, into keys", (PATH, TO_KEYS)),
-        (STORED_VALUE, "looks", (LOOKS, SECOND)),
-        (STORED_VALUE, "what is brought", (BRINGS, SECOND)),
-        (STORED_VALUE, "first MLP into values", (PATH, TO_VALUES)),
-        (STORED_VALUE, "embedding into values", (PATH, OWN_TO_VALUES)),
-    )
+    (ASKED_KEY, LOOKS, SECOND): "key asked for: looks",
+    (ASKED_KEY, BRINGS, SECOND): "key asked for: what is brought",
+    (ASKED_KEY, PATH, TO_QUERIES): "key asked for: first MLP into queries",
+    (ASKED_KEY, PATH, OWN_TO_QUERIES): "key asked for: embedding into queries",
+    (STORED_KEY, PATH, TO_KEYS): "stored keys: heads, MLP, into keys",
+    (STORED_VALUE, LOOKS, SECOND): "stored value: looks",
+    (STORED_VALUE, BRINGS, SECOND): "stored value: what is brought",
+    (STORED_VALUE, PATH, TO_VALUES): "stored value: first MLP into values",
+    (STORED_VALUE, PATH, OWN_TO_VALUES): "stored value: embedding into values",
 }
-"""What a reader calls two rows' difference and a part that may carry it -> the difference, hypothesis and site."""
+"""In what two rows differ, and the hypothesis and site of a part that may carry it -> what a reader calls that."""
 MORE_KEYS = "{}, more keys"
 
 
@@ -153,23 +150,19 @@ def carrying_paths(results: Results) -> View:
 
 def carried_by_others(results: Results) -> View:
     """What the same parts carry in the drawn network and in the others whose last weights are shipped."""
-    found = []
-    for arm, series in {OTHERS: "other networks", DRAWN: "the drawn network"}.items():
-        if arm not in results.arms:
-            continue
-        shares = shares_at_end(results, arm)
-        shares = shares[shares["family"] == OTHER]
-        found += [
-            shares[(shares["variable"] == differs) & (shares["edit"] == edit) & (shares["site"] == site)].assign(
-                group=group, series=series, value=lambda rows: rows["share"]
-            )
-            for group, (differs, edit, site) in COMPARED.items()
-        ]
-    table = pd.concat(found, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
+    arms = {OTHERS: "other networks", DRAWN: "the drawn network"}
+    rows = pd.concat([shares_at_end(results, arm) for arm in arms if arm in results.arms], ignore_index=True)
+    rows = rows[rows["family"] == OTHER]
+    rows = rows.assign(
+        group=[COMPARED.get(part) for part in zip(rows["variable"], rows["edit"], rows["site"], strict=True)],
+        series=rows["arm"].map(arms),
+        value=rows["share"],
+    ).dropna(subset="group")
+    table = in_order(rows[["group", "series", "arm", "init_seed", "value"]], "group", COMPARED.values())
     note = (
         "Each line: in what two rows differ, then the part of the second layer, or the path into it, that is exchanged"
     )
-    return View(in_order(table, "group", COMPARED), "share of the change", NEW_ROWS, BAND, note=note)
+    return View(table, "share of the change", NEW_ROWS, BAND, note=note)
 
 
 def path_in_words(edge: str) -> str:

@@ -40,7 +40,7 @@ def right_at_each(run: "Run", n_rows: int, progress: Callable[[int], None]) -> F
 def rise(values: Float[Tensor, " ckpt"], begins: float, ends: float) -> tuple[int, int]:
     """The last checkpoint before a number reaches ``begins``, and the first that has ``ends``.
 
-    The last of all where none has it; both are the first where that has begun.
+    The first of all stands for the one before where it has reached that, the last of all for the other where none has.
     """
     before, not_yet = (last_below(values, bound) for bound in (begins, ends))
     return before or 0, 0 if not_yet is None else min(not_yet + 1, len(values) - 1)
