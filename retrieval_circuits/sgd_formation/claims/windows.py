@@ -14,16 +14,12 @@ from retrieval_circuits.sgd_formation.readings.windows import LOST, REGAINED, by
 RISE = Unit(name="%", of="the rise", times=100)
 FIRST, LAST = "L0.resid_post", "L2.resid_post"
 """Stages: behind the first layer, and behind the last."""
-HALF_OF_IT = "half of the rise"
+HALF_OF_IT, NOT_CHANGE_AT_ALL = "half of the rise", "it is not that states change at all"
 
 
-def _by_others(site: str, edit: str, words: str, why: str) -> Control:
-    reading = Reading(f"of the rise, what earlier weights regain by {words}", RISE, by_stage(REGAINED, site, edit))
+def _by_others(edit: str, words: str, why: str) -> Control:
+    reading = Reading(f"of the rise, what earlier weights regain by {words}", RISE, by_stage(REGAINED, LAST, edit))
     return Control(reading=reading, bound=at_most(0.1, why))
-
-
-def _by_lot(site: str) -> Control:
-    return _by_others(site, BY_LOT, "a change as large, drawn by lot", "it is not that states change at all")
 
 
 WHAT_CARRIES = (
@@ -44,8 +40,8 @@ WHAT_CARRIES = (
         ),
         bound=at_least(0.9, "nearly all of it; who patches these states has run the later network"),
         controls=(
-            _by_others(LAST, OTHER_ROWS, "those of other rows", "it is this row's states that carry it"),
-            _by_lot(LAST),
+            _by_others(OTHER_ROWS, "those of other rows", "it is this row's states that carry it"),
+            _by_others(BY_LOT, "a change as large, drawn by lot", NOT_CHANGE_AT_ALL),
         ),
         remark="Only the last norm and the unembedding are left to differ there. Neither control could have failed.",
     ),
@@ -94,7 +90,7 @@ WHAT_CARRIES = (
                     RISE,
                     by_stage(LOST, FIRST, BY_LOT),
                 ),
-                bound=at_most(0.5, "it is not that states change at all"),
+                bound=at_most(0.5, NOT_CHANGE_AT_ALL),
             ),
         ),
         remark="Less what a change as large, drawn by lot, costs, it is 51 % [27, 74], and open; in one start that "

@@ -26,6 +26,7 @@ from retrieval_circuits.sgd_formation.readings.carried import (
     TO_KEYS,
     TO_QUERIES,
     TO_VALUES,
+    at_last_step,
     shares_at_end,
     shares_of_change,
 )
@@ -117,7 +118,7 @@ def carrying_heads(results: Results) -> View:
 
     What a head carries by where it looks, or by what it brings.
     """
-    shares = _at_end(shares_of_change(results, DRAWN))
+    shares = at_last_step(shares_of_change(results, DRAWN))
     part = shares[shares["edit"].isin((LOOKS, BRINGS)) & (shares["family"] == OTHER)]
     wide = part.pivot(index=["variable", "site"], columns=["edit", "split"], values="share")
     found = []
@@ -134,7 +135,7 @@ def carrying_heads(results: Results) -> View:
 
 def carrying_paths(results: Results) -> View:
     """The paths into the heads of a layer that carry most at the end."""
-    shares = _at_end(shares_of_change(results, DRAWN))
+    shares = at_last_step(shares_of_change(results, DRAWN))
     part = shares[shares["edit"] == PATH]
     wide = part.pivot(index=["variable", "site"], columns=["family", "split"], values="share").reset_index("site")
     found = []
@@ -151,7 +152,8 @@ def carrying_paths(results: Results) -> View:
 def carried_by_others(results: Results) -> View:
     """What the same parts carry in the drawn network and in the others whose last weights are shipped."""
     arms = {OTHERS: "other networks", DRAWN: "the drawn network"}
-    rows = pd.concat([shares_at_end(results, arm) for arm in arms if arm in results.arms], ignore_index=True)
+    there = [arm for arm in arms if arm == DRAWN or arm in results.arms]
+    rows = pd.concat([shares_at_end(results, arm) for arm in there], ignore_index=True)
     rows = rows[rows["family"] == OTHER]
     rows = rows.assign(
         group=[COMPARED.get(part) for part in zip(rows["variable"], rows["edit"], rows["site"], strict=True)],
@@ -176,10 +178,6 @@ def path_in_words(edge: str) -> str:
 def _is_layer(site: str) -> bool:
     """Whether a site is all heads of a layer, and no path."""
     return site.endswith("H*") and "->" not in site
-
-
-def _at_end(shares: pd.DataFrame) -> pd.DataFrame:
-    return shares[shares["step"] == shares["step"].max()]
 
 
 def _text(share: float) -> str:

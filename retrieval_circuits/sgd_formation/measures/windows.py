@@ -61,10 +61,11 @@ def states_exchanged(run: "Run", window: Window, progress: Callable[[int], None]
     steps = tuple(run.steps[end] for end in ends)
     net = Network(model, run.stack(steps))
     found = asked(task, task.reported, window.n_rows)
-    own = net.run(found.batch, [stage.key for stage in stages(model)]).cache
+    taken = stages(model)
+    own = net.run(found.batch, [stage.key for stage in taken]).cache
     sources = {SAME: _exchanged(own), OTHER_ROWS: _exchanged(_of_other_rows(own)), BY_LOT: _by_lot(own)}
-    labels = [{"edit": source, "site": str(stage)} for source in sources for stage in stages(model)]
-    edits = [(Patch(stage, "all", source),) for source in sources for stage in stages(model)]
+    labels = [{"edit": source, "site": str(stage)} for source in sources for stage in taken]
+    edits = [(Patch(stage, "all", source),) for source in sources for stage in taken]
     passes = net.passes(found.batch, [(), *edits], sources, own)
     given = torch.cat([found.at_reads(out.logits).argmax(-1) for out in passes])  # [edit ckpt read]
     rows = Rows(run.run_id, steps, [*map(run.tokens_seen, steps)])

@@ -28,9 +28,13 @@ def shares_of_change(results: Results, arm: str) -> pd.DataFrame:
 
 def shares_at_end(results: Results, arm: str) -> pd.DataFrame:
     """The same on new rows at the end of training, where there is an answer to carry."""
-    shares = shares_of_change(results, arm)
-    last = shares["step"] == shares["step"].max()
-    return shares[last & (shares["split"] == REPORTED[arm])].dropna(subset="share")
+    shares = at_last_step(shares_of_change(results, arm))
+    return shares[shares["split"] == REPORTED[arm]].dropna(subset="share")
+
+
+def at_last_step(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the end of training."""
+    return rows[rows["step"] == rows["step"].max()]
 
 
 def carries(differs: str, edit: str, site: str, family: str = OTHER) -> OfArms:
@@ -64,8 +68,8 @@ def pushes_alike(variable: str, *, by_lot: bool = False) -> OfArms:
 
     @of_arms(OTHERS)
     def values(results: Results) -> pd.Series:
-        rows = results.rows("geometry", arm=OTHERS, variable=variable)
-        wide = rows[rows["step"] == rows["step"].max()].pivot(index="init_seed", columns="metric", values="value")
+        rows = at_last_step(results.rows("geometry", arm=OTHERS, variable=variable))
+        wide = rows.pivot(index="init_seed", columns="metric", values="value")
         return wide["by_lot"] if by_lot else wide["alike"] - wide["unlike"]
 
     return values
