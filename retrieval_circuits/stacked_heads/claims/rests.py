@@ -4,16 +4,26 @@ Written before any network of their arms was trained. That ten networks of four 
 alone, had all stayed at the shortcut was known; so were the errors by place of the first ten networks of one layer,
 which suggested SH63 and SH64. Six layers were planned for SH62, too, and left out for want of time, before any of its
 networks was looked at. SH65 asks of these, and was written when SH62 was judged and before any of them was trained.
+SH66 and SH67 ask of one look-up with layers to spare, at the depths that were trained last, and were written before.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Reading
+from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, STEPS, at_least, at_most
 from retrieval_circuits.stacked_heads.claims.bounds import ERROR, ERROR_MORE, IS_LEARNT, STAYS
-from retrieval_circuits.stacked_heads.design import ALONE, FRESH_ONE, LAST_ALONE, ONE, REWARDED, SIX_ALONE
-from retrieval_circuits.stacked_heads.readings import final_loss
-from retrieval_circuits.stacked_heads.readings.rests import least_error, nearer_to_the_rest, spread
+from retrieval_circuits.stacked_heads.design import (
+    ALONE,
+    FRESH_ONE,
+    LAST_ALONE,
+    ONE,
+    ONE_DEEP,
+    REWARDED,
+    SIX_ALONE,
+    STEPS_AN_EPOCH,
+)
+from retrieval_circuits.stacked_heads.readings import final_loss, learnt_time
+from retrieval_circuits.stacked_heads.readings.rests import least_error, most_error, nearer_to_the_rest, spread
 
 UNEVEN = at_least(0.25, "half of what a guess between two places costs")
 
@@ -68,6 +78,44 @@ RESTS = (
                 bound=IS_LEARNT,
             ),
         ),
+    ),
+    Claim(
+        id="SH66",
+        says=Says(
+            holds="Layers to spare do not keep one look-up from being learnt: four, five and six layers learn it.",
+            fails="Some depth of four to six layers does not learn one look-up.",
+            whether="whether four, five and six layers all learn one look-up",
+        ),
+        reading=Reading(
+            "final error of the first symbol at the worst of four, five and six layers",
+            ERROR,
+            most_error(1, *ONE_DEEP),
+        ),
+        bound=IS_LEARNT,
+        controls=(
+            Control(
+                reading=Reading(
+                    "final error of the second of two symbols with 6 layers, only the second rewarded,",
+                    ERROR,
+                    final_loss(SIX_ALONE, 2),
+                ),
+                bound=STAYS,
+            ),
+        ),
+    ),
+    Claim(
+        id="SH67",
+        says=Says(
+            holds="One look-up is learnt no later by six layers than by two.",
+            fails="One look-up is learnt later by six layers than by two.",
+            whether="whether one look-up is learnt no later by six layers than by two",
+        ),
+        reading=Reading(
+            "time at which six layers learn the symbol of one look-up, less that at which two do,",
+            STEPS,
+            Less(learnt_time(1, ONE_DEEP[-1]), learnt_time(1, ONE[1])),
+        ),
+        bound=at_most(STEPS_AN_EPOCH, "the time between two checkpoints"),
     ),
     Claim(
         id="SH63",

@@ -32,6 +32,8 @@ class Cell(NamedTuple):
 
 ONE = tuple(Cell(1, n_layers, rewarded=True) for n_layers in (1, 2, 3))
 """One look-up: the last step is every step."""
+ONE_DEEP = tuple(Cell(1, n_layers, rewarded=True) for n_layers in (4, 5, 6))
+"""The same at the grid's other depths, which were trained last: of its first ``N_ALONE`` seeds."""
 REWARDED = tuple(Cell(2, n_layers, rewarded=True) for n_layers in (1, 2, 3, 4, 5, 6))
 LAST_ALONE = (Cell(2, 4, rewarded=False),)
 ALONE = tuple(Cell(2, n_layers, rewarded=False) for n_layers in (1, 2, 3, 5))

@@ -10,7 +10,7 @@ from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
 from retrieval_circuits.stacked_heads.design.by_the_source import BY_THE_SOURCE, DEEP, recipes_by_the_source
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_THIRD
-from retrieval_circuits.stacked_heads.design.grid import ALONE, FOLLOWED, GRID, N_ALONE, SIX_ALONE, Cell
+from retrieval_circuits.stacked_heads.design.grid import ALONE, FOLLOWED, GRID, N_ALONE, ONE_DEEP, SIX_ALONE, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, FRESH_ONE, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
 from retrieval_circuits.stacked_heads.design.three import (
@@ -66,7 +66,8 @@ FRESH_EVERY = 25
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed."""
-    seeds = dict.fromkeys(GRID, params.seeds) | dict.fromkeys((*ALONE, SIX_ALONE), params.seeds[:N_ALONE])
+    seeds = dict.fromkeys(GRID, params.seeds)
+    seeds |= dict.fromkeys((*ALONE, SIX_ALONE, *ONE_DEEP), params.seeds[:N_ALONE])
     seeds |= dict.fromkeys((*THREE, THREE_LAST), params.three_seeds)
     made = {str(cell): tuple(_of_cell(params, cell, seed) for seed in of_cell) for cell, of_cell in seeds.items()}
     for lesson, of_lesson in lessons(params).items():

@@ -15,6 +15,7 @@ from retrieval_circuits.stacked_heads.design import (
     FRESH,
     LAST_ALONE,
     ONE,
+    ONE_DEEP,
     REWARDED,
     SIX_ALONE,
     THREE,
@@ -151,8 +152,9 @@ def by_depth(results: Results) -> View:
 
 def one_step(results: Results) -> View:
     """Final error of the only answer, by layers."""
-    table = final_losses(results, *ONE)
-    layers = {str(cell): cell.depth for cell in ONE}
+    cells = [cell for cell in (*ONE, *ONE_DEEP) if str(cell) in results.arms]
+    table = final_losses(results, *cells)
+    layers = {str(cell): cell.depth for cell in cells}
     table = in_order(table.assign(group=table["cell"].map(layers), arm=table["cell"]), "group", layers.values())
     return errors_view(table[["group", "arm", "init_seed", "value"]])
 

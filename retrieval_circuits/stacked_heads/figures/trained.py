@@ -16,6 +16,7 @@ from retrieval_circuits.stacked_heads.design import (
     LONG_SCARCE,
     LONGER,
     ONE,
+    ONE_DEEP,
     REWARDED,
     SIX_ALONE,
     TAUGHT,
@@ -28,7 +29,7 @@ from retrieval_circuits.stacked_heads.readings import end_of
 
 EVERY, FRESH_ONES, OTHER = "every symbol rewarded", "the same, fresh seeds", "other rewards or rows"
 KINDS = (
-    (EVERY, ONE),
+    (EVERY, (*ONE, *ONE_DEEP)),
     (FRESH_ONES, (FRESH_ONE,)),
     ("longer rows", LONGER),
     (EVERY, REWARDED),

@@ -65,11 +65,19 @@ def nearer_to_the_rest(arm: Arm) -> OfArms:
 
 def least_error(place: int, *cells: Arm) -> OfArms:
     """Values of a reading: the smallest final error of x_k over several depths, of seeds with a network of each."""
+    return _over_depths("min", place, *cells)
 
+
+def most_error(place: int, *cells: Arm) -> OfArms:
+    """Values of a reading: the largest final error of x_k over several depths, of seeds with a network of each."""
+    return _over_depths("max", place, *cells)
+
+
+def _over_depths(how: str, place: int, *cells: Arm) -> OfArms:
     @of_arms(*map(str, cells))
     def values(results: Results) -> pd.Series:
         losses = final_losses(results, *cells)
         wide = losses[losses["place"] == place].pivot(index="init_seed", columns="cell", values="value")
-        return wide.dropna().min(axis=1)
+        return wide.dropna().agg(how, axis=1)
 
     return values
