@@ -1,13 +1,16 @@
 """The list of what a folder of published runs holds: one SHA-256 a part, and one root hash over all of them.
 
 ``contents.json`` holds ``root`` and ``contents``, name -> hash, where names that begin alike stand together: ``run/ID``
--> ``recipe`` -> hash, ``verdicts`` -> ``STUDY`` -> hash. A part is a value, not a file: ``run/RUN_ID/recipe``,
+-> ``recipe`` -> hash, ``verdicts`` -> ``STUDY`` -> hash. Hashes of parts stand there in base64, two thirds as long as
+the hex digits that they are everywhere else; lists with hex digits, as versions before 0.52 wrote, are read too. A part
+is a value, not a file: ``run/RUN_ID/recipe``,
 ``training``, ``history``, ``table/KEY`` and ``weights/STEP`` below it, ``verdicts/STUDY``, ``bench/MACHINE`` and
 ``reproduced/STUDY``. What a value's hash is, ``training.digests`` says. So another layout of the files leaves every
 hash as it is. Only ``livingpaper.commands.publish`` and ``reproduce --record`` write the list; whoever reads a folder
 that has one checks what is read against it.
 """
 
+import base64
 import functools
 import hashlib
 import json
@@ -28,7 +31,7 @@ _WORD = r"[A-Za-z0-9_-][A-Za-z0-9_ .+-]{0,199}"
 _NAME = re.compile(
     rf"run/{_WORD}/(recipe|training|history|table/{_WORD}|weights/[0-9]{{1,13}})|({'|'.join(RECORDS)})/{_WORD}"
 )
-_HASH = re.compile("[0-9a-f]{64}")
+_HASH, _SHORT_HASH = re.compile("[0-9a-f]{64}"), re.compile("[A-Za-z0-9_-]{43}")
 RESEAL = "python -m livingpaper.commands.publish --seal"
 MOST_SHOWN = 80
 
@@ -84,7 +87,7 @@ class Contents:
         groups: dict[str, dict[str, str]] = {}
         for name, value in sorted(self.hashes.items()):
             whose, part = _split(name)
-            groups.setdefault(whose, {})[part] = value
+            groups.setdefault(whose, {})[part] = _shortened(value)
         return json.dumps({"root": self.root, "contents": groups}, indent=0) + "\n"
 
     @classmethod
@@ -108,10 +111,23 @@ def _flat(groups: Mapping[str, Any]) -> dict[str, str]:
     """Name -> hash of a list's groups, or of the flat list that versions before 0.41 wrote; ValueError for neither."""
     if groups and all(isinstance(value, str) for value in groups.values()):
         return dict(groups)
-    found = {f"{whose}/{part}": value for whose in groups for part, value in groups[whose].items()}
+    found = {f"{whose}/{part}": _in_hex(value) for whose in groups for part, value in groups[whose].items()}
     if strange := [whose for whose in groups if _split(f"{whose}/part")[0] != whose]:
         raise ValueError(f"{strange[0][:MOST_SHOWN]!r} is neither a run nor a kind of record")
     return found
+
+
+def _shortened(sha256: str) -> str:
+    """A hash of 64 hex digits as 43 characters of base64, none of which a path or JSON minds."""
+    return base64.urlsafe_b64encode(bytes.fromhex(sha256)).decode().rstrip("=")
+
+
+def _in_hex(value: Any) -> Any:
+    """The hash that ``_shortened`` has made ``value`` of; anything else as it is."""
+    if not (isinstance(value, str) and _SHORT_HASH.fullmatch(value)):
+        return value
+    found = base64.urlsafe_b64decode(f"{value}=").hex()
+    return found if _shortened(found) == value else value  # two bits of the last character are no part of a hash
 
 
 def _split(name: str) -> tuple[str, str]:

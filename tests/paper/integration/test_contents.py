@@ -1,6 +1,7 @@
 """The list of what is published: blind to how it is stored, and to nothing else."""
 
 import ast
+import base64
 import dataclasses
 import io
 import json
@@ -291,11 +292,12 @@ def test_what_was_never_published_is_named(folder, run, tmp_path):
 def test_a_damaged_list_is_no_list(folder, run):
     path = folder / CONTENTS_NAME
     text = path.read_text()
-    value = Contents.of(folder).hashes["verdicts/toy"]
+    value = json.loads(text)["contents"]["verdicts"]["toy"]
     swapped = text.replace('"toy"', '"tox"')
     assert swapped != text
     for damaged in (
         text.replace(value, value[::-1]),
+        text.replace(value, f"{value[:-1]}{chr(ord(value[-1]) + 1)}"),
         swapped,
         text[:99],
         "[]",
@@ -445,12 +447,22 @@ def test_the_flat_list_of_an_earlier_version_is_read(folder):
     assert Contents.of(folder) == listed
 
 
+def test_a_list_of_hex_digits_of_an_earlier_version_is_read(folder):
+    path, listed = folder / CONTENTS_NAME, Contents.of(folder)
+    fields = json.loads(path.read_text())
+    in_hex = {of: {part: listed.hashes[f"{of}/{part}"] for part in parts} for of, parts in fields["contents"].items()}
+    assert all(len(value) == 64 for parts in in_hex.values() for value in parts.values())
+    path.write_text(json.dumps({"root": listed.root, "contents": in_hex}))
+    assert Contents.of(folder) == listed
+
+
 def test_the_root_can_be_computed_by_hand(folder):
     listed = json.loads((folder / CONTENTS_NAME).read_text())
-    named = {f"{of}/{part}": value for of, parts in listed["contents"].items() for part, value in parts.items()}
+    hashes = {f"{of}/{part}": value for of, parts in listed["contents"].items() for part, value in parts.items()}
+    named = {name: base64.urlsafe_b64decode(f"{value}=").hex() for name, value in hashes.items()}
     lines = "".join(f"{name} {value}\n" for name, value in sorted(named.items()))
     assert sha256(lines.encode()) == listed["root"] == Contents.of(folder).root
-    assert listed["contents"][f"run/{toy_recipe(0).run_id}"]["recipe"] == toy_recipe(0).sha256
+    assert named[f"run/{toy_recipe(0).run_id}/recipe"] == toy_recipe(0).sha256
 
 
 def test_what_is_published_is_what_its_list_names():
