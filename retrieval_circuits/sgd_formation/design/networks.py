@@ -35,7 +35,7 @@ EVERY, EVERY_OF_SOURCE = 50, 250
 N_LOOKED = 64
 """Rows on which attention is averaged and parts are removed."""
 N_SET_ASIDE = 32
-"""Rows on which neurons are set aside: some 320 reads."""
+"""Rows on which neurons are set aside, and parts at each checkpoint: some 320 reads."""
 SET_ASIDE = (1, 8, 32)
 """How many neurons of one MLP, of 256; the source sets 8 aside."""
 WARM_UP = 200
@@ -78,6 +78,8 @@ end, too."""
 WINDOWS = "windows"
 """Table of states exchanged between the last checkpoint before a quarter of the reads is right, and the first at which
 nine in ten are."""
+NEEDS = "needs"
+"""Table of parts taken away at each checkpoint."""
 REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN, OTHERS, LARGE), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )
