@@ -28,6 +28,7 @@ from retrieval_circuits.sgd_formation.design.networks import (
     SHOWN_AT,
     SOURCE_FLOOR,
     SOURCE_RULES,
+    THROUGH,
     TRAINED_ON,
     WINDOWS,
     WITHOUT_KEY,
@@ -78,7 +79,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
     Parts taken away at the end, but for networks that are trained on. On fresh rows links, neurons, families and what
     reads go by without a look-up; the source's network there, links and states exchanged; where weights are shipped,
-    what carries an answer, states exchanged and parts taken away at each checkpoint.
+    what carries an answer; of some, states exchanged and parts taken away at each checkpoint.
     """
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
@@ -87,7 +88,11 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm == TRAINED_ON:
         return (scores, _cut(params.n_rows, below=None))
     if arm == OTHERS:
-        return (scores, *_taken_apart(params.n_rows, steps=()), *_through_training(params.n_rows))
+        return (scores, *_taken_apart(params.n_rows, steps=()))
+    if arm == THROUGH:
+        removed = Removed(n_rows=min(N_SET_ASIDE, params.n_rows), splits=(REPORTED[arm],))
+        needs = Instrument(name=NEEDS, version=1, measures=parts_needed, settings=removed)
+        return (scores, _window(params.n_rows), needs)
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
     parts = Attributed(n_rows=n_looked)
     return (
@@ -98,7 +103,6 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         *((links(params.n_rows, 1), _window(params.n_rows)) if arm == LARGE else ()),
         *((_neurons(params.n_rows), *_of_reads(params.n_rows), _families(params)) if arm == FRESH else ()),
         *((_spectra(), *_taken_apart(params.n_rows, SHOWN_AT)) if arm == DRAWN else ()),
-        *(_through_training(params.n_rows) if arm == DRAWN else ()),
         *(_of_source(params) if arm == FULL else ()),
     )
 
@@ -164,15 +168,6 @@ def _taken_apart(n_rows: int, steps: tuple[int, ...]) -> tuple[Instrument, ...]:
         Instrument(name="geometry", version=1, measures=example_geometry, when="last", settings=examples),
         Instrument(name="hypotheses", version=1, measures=hypothesis_tests, when="last", settings=tested),
     )
-
-
-def _through_training(n_rows: int) -> tuple[Instrument, ...]:
-    """What is asked of all checkpoints where last weights are shipped: what carries the rise, and which parts it needs.
-
-    It takes all weights: they are trained again for it.
-    """
-    removed = Removed(n_rows=min(N_SET_ASIDE, n_rows), splits=(REPORTED[DRAWN],))
-    return _window(n_rows), Instrument(name=NEEDS, version=1, measures=parts_needed, settings=removed)
 
 
 def links(n_rows: int, layers_later: int = 0) -> Instrument:

@@ -5,10 +5,9 @@ import pandas as pd
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import NEEDS, REPORTED
+from retrieval_circuits.sgd_formation.design import NEEDS, REPORTED, THROUGH
 from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
 from retrieval_circuits.sgd_formation.readings.needs import END, MEAN, WHOLE, heads_of, lost_at
-from retrieval_circuits.sgd_formation.readings.windows import SMALL
 
 LAYERS = {"L0": "first", "L1": "second"}
 """Layers whose dearest heads are drawn."""
@@ -16,7 +15,7 @@ LAYERS = {"L0": "first", "L1": "second"}
 
 def needed(results: Results) -> View:
     """Share of reads answered right around the rise: by the whole network, and without each of three parts."""
-    rows = results.rows(NEEDS, arm=[*SMALL], edit=[WHOLE, MEAN]).astype({"site": "str", "arm": "str"})
+    rows = results.rows(NEEDS, arm=THROUGH, edit=[WHOLE, MEAN]).astype({"site": "str", "arm": "str"})
     end = lost_at(results, END)
     parts = {"the whole network": WHOLE, "without the first MLP": "L0MLP"}
     found = [rows[rows["site"] == site].assign(series=name) for name, site in parts.items()]
@@ -28,7 +27,7 @@ def needed(results: Results) -> View:
     table = in_order(table, "series", table["series"].unique())
     note = f"{BY_ITS_OWN_TIME}; a part is replaced by the mean of what it writes. Dearest: at the end"
     columns = ["series", "step", "axis", "arm", "init_seed", "value"]
-    return View(table[columns], "share of reads answered right", REPORTED[SMALL[0]], BAND, note=note)
+    return View(table[columns], "share of reads answered right", REPORTED[THROUGH], BAND, note=note)
 
 
 VIEWS = {view.__name__: view for view in (needed,)}

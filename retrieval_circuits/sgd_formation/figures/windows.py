@@ -3,9 +3,9 @@
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import LARGE, REPORTED
+from retrieval_circuits.sgd_formation.design import LARGE, REPORTED, THROUGH
 from retrieval_circuits.sgd_formation.measures.windows import BY_LOT, SAME
-from retrieval_circuits.sgd_formation.readings.windows import LOST, REGAINED, SMALL, carried
+from retrieval_circuits.sgd_formation.readings.windows import LOST, REGAINED, carried
 
 WAYS = {
     (REGAINED, SAME): "regained by later states",
@@ -24,20 +24,20 @@ def exchanged_states(results: Results) -> View:
 
 
 def exchanged_in_small(results: Results) -> View:
-    """The same in the small networks whose last weights are shipped."""
-    return _of(results, *SMALL)
+    """The same in small networks."""
+    return _of(results, THROUGH)
 
 
-def _of(results: Results, *arms: str) -> View:
-    rows = carried(results, *arms)
+def _of(results: Results, arm: str) -> View:
+    rows = carried(results, arm)
     rows = rows.assign(
         series=[WAYS.get(way) for way in zip(rows["way"], rows["edit"], strict=True)],
         group=[PARTS[site.partition(".")[2]].format(site[1]) for site in rows["site"]],
-        arm=arms[0],
+        arm=arm,
     ).dropna(subset="series")
     table = in_order(rows[["group", "series", "arm", "init_seed", "value"]], "series", WAYS.values())
     note = "Behind each part, at all positions; by lot: changes as large in directions drawn by lot"
-    return View(table, "share of the rise", REPORTED[arms[0]], BAND, note=note, arms=arms)
+    return View(table, "share of the rise", REPORTED[arm], BAND, note=note)
 
 
 VIEWS = {view.__name__: view for view in (exchanged_states, exchanged_in_small)}

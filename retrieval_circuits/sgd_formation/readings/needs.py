@@ -4,8 +4,7 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import NEEDS, WITHOUT_KEY
-from retrieval_circuits.sgd_formation.readings.windows import SMALL
+from retrieval_circuits.sgd_formation.design import NEEDS, THROUGH, WITHOUT_KEY
 
 WHOLE, MEAN = "none", "mean"
 """The network as it is, and a part replaced by the mean of what it writes at words of the same kind."""
@@ -18,7 +17,7 @@ def lost(results: Results, edit: str = MEAN) -> pd.DataFrame:
 
     A row for each ``init_seed`` and ``step``, a column for each part; missing where nothing is read.
     """
-    rows = results.rows(NEEDS, arm=[*SMALL], edit=[WHOLE, edit]).astype({"site": "str"})
+    rows = results.rows(NEEDS, arm=THROUGH, edit=[WHOLE, edit]).astype({"site": "str"})
     left = rows.pivot(index=["init_seed", "step"], columns="site", values="value")
     whole = left.pop(WHOLE)
     return 1 - left.div(whole.where(whole > 0), axis=0)
@@ -26,7 +25,7 @@ def lost(results: Results, edit: str = MEAN) -> pd.DataFrame:
 
 def lost_at(results: Results, when: str, edit: str = MEAN) -> pd.DataFrame:
     """The same at one checkpoint of each network that reads a quarter at some checkpoint, by ``init_seed``."""
-    rows = results.rows(NEEDS, arm=[*SMALL], edit=WHOLE)
+    rows = results.rows(NEEDS, arm=THROUGH, edit=WHOLE)
     right = rows.pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
     right = right[(right >= WITHOUT_KEY).any(axis=1)]
     early = (right < WITHOUT_KEY).cummin(axis=1)
@@ -44,7 +43,7 @@ def heads_of(table: pd.DataFrame, layer: str = "L") -> pd.DataFrame:
 def lost_without(part: str, when: str) -> OfArms:
     """Values of a reading: share of the reads answered right that is lost without a part."""
 
-    @of_arms(*SMALL)
+    @of_arms(THROUGH)
     def values(results: Results) -> pd.Series:
         return lost_at(results, when)[part].dropna()
 
@@ -54,7 +53,7 @@ def lost_without(part: str, when: str) -> OfArms:
 def lost_without_dearest(when: str) -> OfArms:
     """Values of a reading: the same without the head that costs most then."""
 
-    @of_arms(*SMALL)
+    @of_arms(THROUGH)
     def values(results: Results) -> pd.Series:
         return heads_of(lost_at(results, when)).max(axis=1).dropna()
 
@@ -66,7 +65,7 @@ def ahead_before(layer: str) -> OfArms:
     the end than without the dearest of its layer's others.
     """
 
-    @of_arms(*SMALL)
+    @of_arms(THROUGH)
     def values(results: Results) -> pd.Series:
         before, end = (heads_of(lost_at(results, when), layer).dropna() for when in (BEFORE, END))
         both = before.index.intersection(end.index)

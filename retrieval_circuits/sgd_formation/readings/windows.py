@@ -4,25 +4,21 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import DRAWN, HALF, LARGE, OTHERS, WINDOWS
+from retrieval_circuits.sgd_formation.design import HALF, LARGE, WINDOWS
 from retrieval_circuits.sgd_formation.measures.windows import NOTHING, SAME
 
 REGAINED, LOST = "regained", "lost"
 """What later states give earlier weights, and what earlier states cost later ones."""
 
 
-SMALL = (OTHERS, DRAWN)
-"""Arms of the small networks whose last weights are shipped: one has the drawn network, the other the rest."""
-
-
-def carried(results: Results, *arms: str) -> pd.DataFrame:
+def carried(results: Results, arm: str) -> pd.DataFrame:
     """Columns init_seed, way, edit, site, value: what exchanged states carry, by the rise that it is a share of.
 
     Of networks alone that rise by half of the reads or more. Below 0 where earlier weights read less than without the
     change, or later ones more; above 1 where they read more than the network behind the rise, or less than the one
     before it.
     """
-    rows = results.rows(WINDOWS, arm=[*arms]).astype({"site": "str", "edit": "str"})
+    rows = results.rows(WINDOWS, arm=arm).astype({"site": "str", "edit": "str"})
     rows = rows.drop_duplicates(["init_seed", "step", "edit", "site"])
     is_before = rows["step"] == rows.groupby("init_seed")["step"].transform("min")
     rows = rows.assign(way=is_before.map({True: REGAINED, False: LOST}))
@@ -37,12 +33,12 @@ def carried(results: Results, *arms: str) -> pd.DataFrame:
     return moved[["init_seed", "way", "edit", "site", "value"]]
 
 
-def by_stage(way: str, site: str, edit: str = SAME, arms: tuple[str, ...] = (LARGE,)) -> OfArms:
+def by_stage(way: str, site: str, edit: str = SAME, arm: str = LARGE) -> OfArms:
     """Values of a reading: what exchanged states of one stage carry, by the rise."""
 
-    @of_arms(*arms)
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        rows = carried(results, *arms)
+        rows = carried(results, arm)
         rows = rows[(rows["way"] == way) & (rows["site"] == site) & (rows["edit"] == edit)]
         return rows.set_index("init_seed")["value"]
 

@@ -7,7 +7,7 @@ from shipped_stream import BEFORE, BEHIND, TASK, shipped_network
 
 from circuitcore.models import forward
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import DRAWN, FRESH, NEEDS, OTHERS
+from retrieval_circuits.sgd_formation.design import FRESH, NEEDS, THROUGH
 from retrieval_circuits.sgd_formation.figures.needs import needed
 from retrieval_circuits.sgd_formation.measures import Removed, part_removed, parts_needed
 from retrieval_circuits.sgd_formation.measures.asked import asked
@@ -62,10 +62,7 @@ def network(right, **without):
 
 
 def results(*tables):
-    arms = [DRAWN, *[OTHERS] * (len(tables) - 1)]
-    rows = pd.concat(
-        [one.assign(arm=arm, init_seed=seed) for seed, (arm, one) in enumerate(zip(arms, tables, strict=True))]
-    )
+    rows = pd.concat([table.assign(arm=THROUGH, init_seed=seed) for seed, table in enumerate(tables)])
     right = rows[rows["site"] == readings.WHOLE].assign(
         arm=FRESH, metric="accuracy", variable="", site="", layer=-1, head=-1, n=320, edit=""
     )
