@@ -106,9 +106,9 @@ RESTS = (
     Claim(
         id="SH67",
         says=Says(
-            holds="One look-up is learnt no later by six layers than by two.",
-            fails="One look-up is learnt later by six layers than by two.",
-            whether="whether one look-up is learnt no later by six layers than by two",
+            holds="As far as checkpoints tell, six layers learn one look-up no later than two.",
+            fails="Six layers learn one look-up later than two.",
+            whether="whether six layers learn one look-up no later than two",
         ),
         reading=Reading(
             "time at which six layers learn the symbol of one look-up, less that at which two do,",
