@@ -19,7 +19,6 @@ from retrieval_circuits.sgd_formation.design.networks import (
     N_LOOKED,
     N_SET_ASIDE,
     N_SOURCE_TEST,
-    NEEDS,
     OTHERS,
     OUR_FLOOR,
     OUR_RULES,
@@ -28,7 +27,6 @@ from retrieval_circuits.sgd_formation.design.networks import (
     SHOWN_AT,
     SOURCE_FLOOR,
     SOURCE_RULES,
-    THROUGH,
     TRAINED_ON,
     WINDOWS,
     WITHOUT_KEY,
@@ -62,7 +60,6 @@ from retrieval_circuits.sgd_formation.measures import (
     our_floor,
     our_rules,
     part_removed,
-    parts_needed,
     probe_scores,
     source_floor,
     source_rules,
@@ -79,7 +76,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
     Parts taken away at the end, but for networks that are trained on. On fresh rows links, neurons, families and what
     reads go by without a look-up; the source's network there, links and states exchanged; where weights are shipped,
-    what carries an answer; of some, states exchanged and parts taken away at each checkpoint.
+    what carries an answer.
     """
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
@@ -89,10 +86,6 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         return (scores, _cut(params.n_rows, below=None))
     if arm == OTHERS:
         return (scores, *_taken_apart(params.n_rows, steps=()))
-    if arm == THROUGH:
-        removed = Removed(n_rows=min(N_SET_ASIDE, params.n_rows), splits=(REPORTED[arm],))
-        needs = Instrument(name=NEEDS, version=1, measures=parts_needed, settings=removed)
-        return (scores, _window(params.n_rows), needs)
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
     parts = Attributed(n_rows=n_looked)
     return (

@@ -35,7 +35,7 @@ EVERY, EVERY_OF_SOURCE = 50, 250
 N_LOOKED = 64
 """Rows on which attention is averaged and parts are removed."""
 N_SET_ASIDE = 32
-"""Rows on which neurons are set aside, and parts at each checkpoint: some 320 reads."""
+"""Rows on which neurons are set aside: some 320 reads."""
 SET_ASIDE = (1, 8, 32)
 """How many neurons of one MLP, of 256; the source sets 8 aside."""
 WARM_UP = 200
@@ -54,9 +54,6 @@ TRAINED_ON = "ours, fresh rows, trained on"
 """Networks on fresh rows of ours from their end on, for as many steps again: those that do not read by then."""
 DRAWN = "the network that is drawn"
 """One of those on fresh rows of ours, whose weights are shipped while it learns, too."""
-THROUGH, N_THROUGH = "ours, fresh rows, looked at through training", 6
-"""The first networks on fresh rows of ours, the drawn one among them, trained again for what is asked of every
-checkpoint. Ten were planned; before any was measured they became six, as the machine was slow."""
 FIRST_TO_READ = 6
 """Its init seed."""
 OTHERS = "ours, fresh rows, others that are shipped"
@@ -81,12 +78,9 @@ end, too."""
 WINDOWS = "windows"
 """Table of states exchanged between the last checkpoint before a quarter of the reads is right, and the first at which
 nine in ten are."""
-NEEDS = "needs"
-"""Table of parts taken away at each checkpoint."""
-REPORTED = {
-    **dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN, OTHERS, THROUGH, LARGE), BalancedStream.reported),
-    **dict.fromkeys((SOURCE, FULL), StreamKV.reported),
-}
+REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN, OTHERS, LARGE), BalancedStream.reported) | dict.fromkeys(
+    (SOURCE, FULL), StreamKV.reported
+)
 """Arm -> the split on which it is reported, its attention averaged and its parts removed."""
 FIXED_STEPS = 3_000
 """Most steps on fixed rows: all five networks had learnt by then, where three on fresh rows had not."""
@@ -143,7 +137,6 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         OTHERS: tuple(
             _recipe(params, ours, seed, fresh=True) for seed in params.seeds[:N_BESIDE] if seed != drawn_seed(params)
         ),
-        THROUGH: tuple(_recipe(params, ours, seed, fresh=True) for seed in params.seeds[:N_THROUGH]),
     }
 
 

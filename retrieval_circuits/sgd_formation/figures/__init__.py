@@ -7,7 +7,6 @@ from retrieval_circuits.sgd_formation.figures import (
     known,
     large,
     late,
-    needs,
     neurons,
     rises,
     shortcut,
@@ -20,7 +19,7 @@ VIEWS = {
     name: view
     for part in (
         *(streams, chapter, known, late, neurons, hypotheses, shortcut),
-        *(source_network, rises, large, families, windows, needs),
+        *(source_network, rises, large, families, windows),
     )
     for name, view in part.VIEWS.items()
 }
