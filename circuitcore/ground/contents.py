@@ -1,8 +1,8 @@
 """The list of what a folder of published runs holds: one SHA-256 a part, and one root hash over all of them.
 
 ``contents.json`` holds ``root`` and ``contents``, name -> hash, where names that begin alike stand together: ``run/ID``
--> ``recipe`` -> hash, ``verdicts`` -> ``STUDY`` -> hash. Hashes of parts stand there in base64, two thirds as long as
-the hex digits that they are everywhere else; lists with hex digits, as versions before 0.52 wrote, are read too. A part
+-> ``recipe`` -> hash, ``verdicts`` -> ``STUDY`` -> hash. Hashes of parts stand there in URL-safe base64 without
+padding, two thirds as long as the hex digits that they are everywhere else; lists with hex digits, as versions before 0.52 wrote, are read too. A part
 is a value, not a file: ``run/RUN_ID/recipe``,
 ``training``, ``history``, ``table/KEY`` and ``weights/STEP`` below it, ``verdicts/STUDY``, ``bench/MACHINE`` and
 ``reproduced/STUDY``. What a value's hash is, ``training.digests`` says. So another layout of the files leaves every

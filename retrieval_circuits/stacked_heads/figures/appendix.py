@@ -7,6 +7,7 @@ from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import (
+    ALONE,
     FOLLOWED,
     FOUR,
     FRESH,
@@ -14,6 +15,8 @@ from retrieval_circuits.stacked_heads.design import (
     FRESH_SCARCE,
     GRID,
     LONG_SCARCE,
+    ONE_DEEP,
+    SIX_ALONE,
     SOURCE_GRID,
     THREE,
     THREE_LAST,
@@ -98,7 +101,20 @@ def every_network(results: Results) -> View:
 
     Where networks of the source's own grid are trained, these, too.
     """
-    every = (*GRID, *THREE, FRESH_SCARCE, LONG_SCARCE, THREE_LAST, *THREE_TAUGHT, *FOUR, FRESH_FOUR, *SOURCE_GRID)
+    every = (
+        *GRID,
+        *ONE_DEEP,
+        *ALONE,
+        SIX_ALONE,
+        *THREE,
+        FRESH_SCARCE,
+        LONG_SCARCE,
+        THREE_LAST,
+        *THREE_TAUGHT,
+        *FOUR,
+        FRESH_FOUR,
+        *SOURCE_GRID,
+    )
     cells = [cell for cell in every if str(cell) in results.arms]
     finals = final_losses(results, *cells).set_index(["cell", "init_seed", "place"])["value"].unstack()
     times = learning_times(results, *cells).set_index(["cell", "init_seed", "place"])["time"].unstack()

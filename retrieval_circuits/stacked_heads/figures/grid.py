@@ -83,6 +83,7 @@ COUNTED = {"open": "no mask", "causal": "causal mask", "one_hop": "one look-up a
 
 
 DEPTHS = (ONE, REWARDED, THREE)
+"""Depths of one, two and three look-ups that have the same seeds."""
 
 
 def layers_needed(results: Results) -> View:
@@ -105,7 +106,8 @@ def layers_needed(results: Results) -> View:
 
 def _layers_tried(results: Results) -> dict[int, list[int]]:
     """Look-ups of a chain -> numbers of layers that were trained on it, every step rewarded."""
-    found = {cells[0].n_steps: [one.n_layers for one in cells if str(one) in results.arms] for cells in DEPTHS}
+    tried = ((*ONE, *ONE_DEEP), REWARDED, THREE)
+    found = {cells[0].n_steps: [one.n_layers for one in cells if str(one) in results.arms] for cells in tried}
     return {n_steps: layers for n_steps, layers in found.items() if layers}
 
 

@@ -12,6 +12,7 @@ from retrieval_circuits.stacked_heads.design import (
     FRESH_SCARCE,
     LONG_SCARCE,
     ONE,
+    ONE_DEEP,
     REWARDED,
     TAUGHT,
     THREE,
@@ -21,7 +22,10 @@ from retrieval_circuits.stacked_heads.figures.grid import ERROR, PLACES, SYMBOLS
 from retrieval_circuits.stacked_heads.readings.grid import Arm
 from retrieval_circuits.stacked_heads.readings.rests import final_at_places, rest_of
 
-DEEPER = (*ONE[1:], *REWARDED[1:], *TAUGHT, FRESH, *THREE, *THREE_TAUGHT, FRESH_SCARCE, LONG_SCARCE, *FOUR, FRESH_FOUR)
+DEEPER = (
+    *(*ONE[1:], *ONE_DEEP, *REWARDED[1:], *TAUGHT, FRESH),
+    *(*THREE, *THREE_TAUGHT, FRESH_SCARCE, LONG_SCARCE, *FOUR, FRESH_FOUR),
+)
 """Networks of two layers or more that were trained to the end; those with one thing changed were stopped early."""
 HALF_WAY = (rest_of(2), rest_of(1))
 """Errors of who follows two or one of four places, and guesses among the others: between an answer and nothing."""

@@ -13,7 +13,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads import design, readings
-from retrieval_circuits.stacked_heads.design import FOLLOWED, GRID, ONE, REWARDED
+from retrieval_circuits.stacked_heads.design import FOLLOWED, GRID, ONE, ONE_DEEP, REWARDED
 from retrieval_circuits.stacked_heads.measures import circuit as reading
 from retrieval_circuits.stacked_heads.measures import scores as measures
 
@@ -86,13 +86,15 @@ def test_every_arm_has_its_seeds_and_every_run_its_own_id():
         (str(cell) for cell in GRID if cell != FOLLOWED), len(PUBLISHED.seeds)
     )
     assert len(arms[str(FOLLOWED)]) == len(PUBLISHED.seeds)
+    deep = [[recipe.init_seed for recipe in every[str(cell)]] for cell in ONE_DEEP]
+    assert deep == [[*PUBLISHED.seeds[:5]]] * 3
     ids = [recipe.run_id for recipes in every.values() for recipe in recipes]
     assert len(set(ids)) == len(ids)
 
 
 def test_a_cell_is_trained_on_what_its_name_says():
     arms = STUDY.recipes(PUBLISHED)
-    for cell in GRID:
+    for cell in (*GRID, *ONE_DEEP):
         recipe = arms[str(cell)][0]
         task = recipe.make_task()
         assert (task.n_steps, recipe.model.n_layers) == (cell.n_steps, cell.n_layers)
