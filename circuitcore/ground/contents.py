@@ -2,12 +2,12 @@
 
 ``contents.json`` holds ``root`` and ``contents``, name -> hash, where names that begin alike stand together: ``run/ID``
 -> ``recipe`` -> hash, ``verdicts`` -> ``STUDY`` -> hash. Hashes of parts stand there in URL-safe base64 without
-padding, two thirds as long as the hex digits that they are everywhere else; lists with hex digits, as versions before 0.52 wrote, are read too. A part
-is a value, not a file: ``run/RUN_ID/recipe``,
-``training``, ``history``, ``table/KEY`` and ``weights/STEP`` below it, ``verdicts/STUDY``, ``bench/MACHINE`` and
-``reproduced/STUDY``. What a value's hash is, ``training.digests`` says. So another layout of the files leaves every
-hash as it is. Only ``livingpaper.commands.publish`` and ``reproduce --record`` write the list; whoever reads a folder
-that has one checks what is read against it.
+padding, two thirds as long as the hex digits that they are everywhere else; lists with hex digits, as versions before
+0.52 wrote, are read too. A part is a value, not a file: ``run/RUN_ID/recipe``, ``training``, ``history``, ``table/KEY``
+and ``weights/STEP`` below it, ``verdicts/STUDY``, ``bench/MACHINE`` and ``reproduced/STUDY``. What a value's hash is,
+``training.digests`` says. So another layout of the files leaves every hash as it is. Only
+``livingpaper.commands.publish`` and ``reproduce --record`` write the list; whoever reads a folder that has one checks
+what is read against it.
 """
 
 import base64
