@@ -1,13 +1,15 @@
 """The tree stays small, so that a clone is quick."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from same_published import compare
+from same_published import compare, is_recorded
 
 import paper
 from circuitcore.ground.contents import CONTENTS_NAME, Contents
+from livingpaper.book.book_order import verdicts_in
 from tests.conftest import LONGEST
 
 ROOT = Path(paper.__file__).resolve().parent
@@ -43,6 +45,15 @@ def test_two_folders_that_differ_are_told_apart(tmp_path):
     (tmp_path / CONTENTS_NAME).write_text(Contents({}).to_json())
     with pytest.raises(AssertionError, match="lists of contents differ"):
         compare(PUBLISHED, tmp_path)
+
+
+@pytest.mark.parametrize("by, same", [(0.0, True), (1e-13, True), (1e-6, False)])
+def test_a_verdict_is_the_recorded_one_to_nine_digits(by, same):
+    """Without AVX-512 numpy rounds the last digits of some fits differently."""
+    recorded = verdicts_in(PUBLISHED, "bigrams_and_composition")["BC16"]
+    held = recorded.finding.held
+    moved = replace(held, estimate=replace(held.estimate, effect=held.estimate.effect * (1 + by)))
+    assert is_recorded(replace(recorded, finding=replace(recorded.finding, held=moved)), recorded) == same
 
 
 def test_a_folder_holds_what_it_holds_by_that_script():
