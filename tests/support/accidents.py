@@ -3,6 +3,7 @@
 What happens is a function of the run's folder and of another good run beside it; in ``PUBLISHED``, of the folder above.
 """
 
+import base64
 import hashlib
 import json
 import os
@@ -86,8 +87,9 @@ def listed(name: str) -> Damage:
     def damage(folder: Path, other: Path) -> None:
         groups = json.loads((folder / LIST).read_text())["contents"]
         *whose, part = name.split("/", 2 if name.startswith("run/") else 1)
-        groups.setdefault("/".join(whose), {})[part] = "0" * 64
-        hashes = {f"{of}/{part}": value for of, parts in groups.items() for part, value in parts.items()}
+        groups.setdefault("/".join(whose), {})[part] = "A" * 43  # in base64: 64 zeros
+        shown = {f"{of}/{part}": value for of, parts in groups.items() for part, value in parts.items()}
+        hashes = {key: base64.urlsafe_b64decode(f"{value}=").hex() for key, value in shown.items()}
         lines = "".join(f"{key} {value}\n" for key, value in sorted(hashes.items()))
         root = hashlib.sha256(lines.encode()).hexdigest()
         (folder / LIST).write_text(json.dumps({"root": root, "contents": groups}))
