@@ -2,6 +2,8 @@
 
 import json
 import re
+import statistics
+from functools import partial
 
 import pytest
 from conftest import ROOT
@@ -26,8 +28,14 @@ LARGER = {
     "permutation_recall": "explorer-permutation-recall",
 }
 PATIENCE = 60_000
-LONGEST_MS, ROUNDS, N_STEPS = 100, 3, 6
-"""What a task of a page's main thread may compute; the best of some rounds counts, as a busy core is never faster."""
+LONGEST, ROUNDS, N_STEPS = 1.25, 3, 6
+"""How long a task of a page's main thread may compute, in loads of the formulas' renderer alone on this machine.
+
+Machines differ, so the bound is no time: that load is the longest task of most pages, 0.16 s on an AMD EPYC of family
+25. The best of some rounds counts, as a busy core is never faster.
+"""
+FORMULAS = "_static/vendor/mathjax-tex-svg.js"
+N_LOADS = 5
 TASKS = ["devtools.timeline", "disabled-by-default-devtools.timeline"]
 KINDS = ("EvaluateScript", "FunctionCall", "ParseHTML", "UpdateLayoutTree", "Layout", "Paint")
 """What a task may be told to consist of."""
@@ -45,12 +53,16 @@ def stage(request, browser, site):
         yield closed(opened, name), json.loads(box.locator("script.explorer-data").text_content())
 
 
-def longest_task(browser, address, name):
-    """Milliseconds of computing in the longest task of a page, from load through some steps; and what ran in it."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(PATIENCE)
-    browser.start_tracing(page=page, categories=TASKS)
-    page.goto(address)
+@pytest.fixture(scope="module")
+def a_load(browser, site, tmp_path_factory):
+    """Milliseconds of computing in the longest task of a page that loads the formulas' renderer, and nothing else."""
+    page = tmp_path_factory.mktemp("alone") / "formulas.html"
+    page.write_text(f'<!doctype html><title>Formulas</title><script src="{(site / FORMULAS).as_uri()}"></script>')
+    return statistics.median(longest_task(browser, page.as_uri())[0] for _ in range(N_LOADS))
+
+
+def stepped(page, name):
+    """A page's stage, once it is live, taken through some checkpoints."""
     page.locator(f"#{name}").scroll_into_view_if_needed()
     explorer = page.locator(f"#{name}.is-live")
     explorer.wait_for()
@@ -60,13 +72,20 @@ def longest_task(browser, address, name):
     for _ in range(N_STEPS):
         slider.press("ArrowRight")
         page.wait_for_timeout(PAUSE)
+
+
+def longest_task(browser, address, used=lambda page: page.wait_for_timeout(PAUSE)):
+    """Milliseconds of computing in the longest task of a page, from its load through its use; and what ran in it."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    browser.start_tracing(page=page, categories=TASKS)
+    page.goto(address)
+    used(page)
     events = json.loads(browser.stop_tracing())["traceEvents"]
     page.close()
     mains = {event["pid"]: event["tid"] for event in events if event.get("args") == {"name": "CrRendererMain"}}
     own = [event for event in events if mains.get(event["pid"]) == event["tid"] and "tdur" in event]
-    tasks = [event for event in own if event["name"] == "RunTask"]
-    assert len(tasks) > N_STEPS
-    longest = max(tasks, key=lambda event: event["tdur"])
+    longest = max((event for event in own if event["name"] == "RunTask"), key=lambda event: event["tdur"])
     end = longest["ts"] + longest["dur"]
     inside = [event for event in own if longest["ts"] <= event["ts"] < end and event["name"] in KINDS]
     most = max(inside, key=lambda event: event["tdur"], default=longest)
@@ -114,10 +133,18 @@ def test_it_steps_and_is_edited_and_goes_on_and_back(stage, site):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*STAGES, *LARGER])
-def test_no_task_of_a_page_keeps_its_reader_waiting(browser, site, name):
+def test_no_task_of_a_page_keeps_its_reader_waiting(browser, site, a_load, name):
     """From load to a live stage and through its checkpoints, in computing; of all that the page runs."""
-    found = []
-    while len(found) < ROUNDS and all(ms >= LONGEST_MS for ms, _ in found):
-        found.append(longest_task(browser, (site / f"book/{name}.html").as_uri(), (STAGES | LARGER)[name]))
-    print(f"\n{name}: longest task {', '.join(f'{ms:.0f} ms ({what})' for ms, what in found)}")
-    assert min(ms for ms, _ in found) < LONGEST_MS
+    found, used = [], partial(stepped, name=(STAGES | LARGER)[name])
+    while len(found) < ROUNDS and all(ms >= LONGEST * a_load for ms, _ in found):
+        found.append(longest_task(browser, (site / f"book/{name}.html").as_uri(), used))
+    print(f"\n{name}: longest task {', '.join(f'{ms:.0f} ms ({what})' for ms, what in found)}; a load {a_load:.0f} ms")
+    assert min(ms for ms, _ in found) < LONGEST * a_load
+
+
+@pytest.mark.slow
+def test_a_task_that_is_too_long_is_found(browser, a_load, tmp_path):
+    busy = f"const end = performance.now() + {4 * a_load}; while (performance.now() < end);"  # on a shared core, less
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html><title>Too long</title><script>{busy}</script>")
+    assert longest_task(browser, page.as_uri())[0] > LONGEST * a_load
