@@ -1,6 +1,7 @@
-"""What came of making a chapter again from nothing: one record a chapter, and the table of them in the book.
+"""What came of making a chapter again from nothing: its records, and the table of them in the book.
 
-``livingpaper.commands.reproduce --record`` writes ``published/reproduced/NAME.json``; nobody types a number of it.
+``livingpaper.commands.reproduce --record`` writes ``published/reproduced/NAME.json``, and ``NAME.others.json`` where
+rounding made every network another one; nobody types a number of them.
 """
 
 import json
@@ -14,6 +15,8 @@ from circuitcore.training.store.sealed import read_record
 from livingpaper.book.book_order import verdicts_in
 
 FOLDER = "reproduced"
+OTHERS = ".others"
+"""Ends the name of a record of which no run is a published one: what becomes of verdicts where rounding differs."""
 NONE_YET = "No chapter has been reproduced and recorded yet."
 NOT_JUDGED = "not judged"
 SAME_NUMBERS = "of the same numbers"
@@ -93,6 +96,17 @@ class Reproduction:
         return self.claims > 0
 
     @property
+    def of_others(self) -> bool:
+        """Whether the whole chapter was made again and none of its runs is the published one."""
+        return self.judged and not self.equal
+
+    @property
+    def made_on(self) -> str:
+        """The processor, and the vector instructions that its rounding depends on."""
+        told = (maker.rpartition(", ")[2].rpartition(" ")[2] for maker in self.made_with if ", " in maker)
+        return ", ".join([self.processor, *dict.fromkeys(told)])
+
+    @property
     def all_in_parts(self) -> bool:
         """Whether every run that was published then was made again in parts, and is equal."""
         return bool(self.parts) and self.equal == self.published
@@ -134,7 +148,7 @@ def _moved(paper: Mapping[str, Any], effect: float) -> float:
 
 
 def as_table(published: Path, titles: Mapping[str, str], n_runs: Mapping[str, int]) -> str:
-    """The records in a folder of published runs as a Markdown table.
+    """The records in a folder of published runs as a Markdown table; one of other networks stands below its chapter's.
 
     Args:
         published: the folder.
@@ -149,7 +163,11 @@ def as_table(published: Path, titles: Mapping[str, str], n_runs: Mapping[str, in
     found = {name: Reproduction.of(fields) for name, fields in kept.items() if fields}
     n_claims = {name: len(verdicts_in(published, name)) for name in found}
     n_runs = {name: n_runs.get(name, record.published or record.runs) for name, record in found.items()}
-    rows = [_row(record, titles[name], n_claims[name], n_runs[name]) for name, record in found.items()]
+    rows = []
+    for name, record in found.items():
+        others = read_record(published, f"{FOLDER}/{name}{OTHERS}")
+        for one in (record, *([Reproduction.of(others)] if others else [])):
+            rows.append(_row(one, titles[name], n_claims[name], n_runs[name]))
     if not rows:
         return NONE_YET
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows]
@@ -170,14 +188,14 @@ def _row(record: Reproduction, title: str, n_claims: int, n_runs: int) -> tuple[
     if record.parts:
         digits = f"numbers within {record.apart:.1g}" if record.apart else "none in any number"
         judged = SAME_NUMBERS if record.all_in_parts else NOT_JUDGED
-        return title, record.processor, f"{equal}, of {n_runs} in all", judged, digits, hours
+        return title, record.made_on, f"{equal}, of {n_runs} in all", judged, digits, hours
     if not record.judged:
-        return title, record.processor, f"{equal}, of {n_runs} in all", NOT_JUDGED, NOT_JUDGED, hours
+        return title, record.made_on, f"{equal}, of {n_runs} in all", NOT_JUDGED, NOT_JUDGED, hours
     equal += f"; {n_runs - record.runs} are newer" if record.runs < n_runs else ""
     same = record.claims - len(record.differing)
     others = f" (not {', '.join(record.differing)})" if record.differing else ""
     others += f"; {n_claims - record.claims} are newer" if record.claims < n_claims else ""
-    return title, record.processor, equal, f"{same} of {record.claims}{others}", _difference(record), hours
+    return title, record.made_on, equal, f"{same} of {record.claims}{others}", _difference(record), hours
 
 
 def _difference(record: Reproduction) -> str:

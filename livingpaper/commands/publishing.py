@@ -33,7 +33,7 @@ from livingpaper.book import studies
 from livingpaper.book.changelog import require_named
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import Units
-from livingpaper.book.reproductions import FOLDER, Reproduction
+from livingpaper.book.reproductions import FOLDER, OTHERS, Reproduction
 from livingpaper.claims.verdict import to_json
 
 
@@ -115,10 +115,14 @@ def require_replaceable(before: Reproduction | None, *, in_parts: bool) -> None:
 def keep(record: Reproduction, published: Path) -> Path:
     """Write the record of a reproduction where the book reads it, and list it.
 
+    One of networks that are all others stands beside one of the published networks, and replaces none.
+
     Raises:
         StoreError: as ``require_replaceable``; or it is of first seeds, and one of more runs is there.
     """
     part, before = f"{FOLDER}/{record.chapter}", kept_record(record.chapter, published)
+    if before and before.equal and record.of_others:
+        part += OTHERS
     if before and not record.judged:
         require_replaceable(before, in_parts=bool(record.parts))
         if not record.parts and before.runs > record.runs:

@@ -75,6 +75,33 @@ def test_table_has_a_row_a_record_and_names_the_others(tmp_path):
     assert table.endswith("Not reproduced whole yet: Another chapter.")
 
 
+def test_a_record_of_other_networks_stands_beside_that_of_the_published_ones(tmp_path):
+    others = replace(
+        RECORD, processor="Other CPU", made_with=("circuitcore 0.53.0, torch 2.13.0+cpu, x86_64 AVX2",), equal=0,
+        differing=("LU3", "LU7"), moved=0.5,
+    )  # fmt: skip
+    seal(tmp_path, (), ())
+    keep(RECORD, tmp_path)
+    keep(others, tmp_path)
+    lines = as_table(tmp_path, TITLES, N_RUNS).splitlines()
+    assert lines[2].startswith("| Values are found | Some CPU | 38 of 40 | 11 of 12 (not LU3)")
+    assert lines[3] == (
+        "| Values are found | Other CPU, AVX2 | 0 of 40 | 10 of 12 (not LU3, LU7) | 0.5 half-widths, LU7 "
+        "| 1.2 on 2 cores |"
+    )
+    keep(replace(others, hours=2.0), tmp_path)
+    assert "| 2 on 2 cores |" in as_table(tmp_path, TITLES, N_RUNS).splitlines()[3], "of two of others, the newer"
+    keep(replace(RECORD, hours=3.0), tmp_path)
+    assert len(as_table(tmp_path, TITLES, N_RUNS).splitlines()) == len(lines)
+
+
+def test_a_first_record_of_other_networks_is_the_only_one_until_the_published_are_made_again(tmp_path):
+    seal(tmp_path, (), ())
+    keep(replace(RECORD, equal=0), tmp_path)
+    keep(RECORD, tmp_path)
+    assert sum("Values are found" in line for line in as_table(tmp_path, TITLES, N_RUNS).splitlines()) == 1
+
+
 def test_a_chapter_of_which_first_seeds_alone_were_made_again_is_not_called_reproduced(tmp_path, monkeypatch):
     seal(tmp_path, (), ())
     keep(replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0), tmp_path)
