@@ -119,8 +119,9 @@ def parse_json(data: bytes) -> Any:
         raise ValueError(f"no UTF-8 text at byte {error.start}") from error
     except RecursionError as error:
         raise ValueError("lists or objects nested without end") from error
-    level, depth = [value], 0
-    while level := [item for container in level for item in _items(container)]:
+    level, depth = [[value]], 0
+    # A store's indices hold hundreds of thousands of numbers and words; none of them is asked what it contains.
+    while level := [item for held in level for item in _held(held) if isinstance(item, (dict, list))]:
         depth += 1
         if depth > MAX_NESTING:
             raise ValueError(f"lists or objects nested more than {MAX_NESTING} deep")
@@ -136,10 +137,8 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+def _held(container: dict | list) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

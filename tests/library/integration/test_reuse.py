@@ -136,8 +136,8 @@ def any_edit(case, draw):
 
 def test_random_interventions_are_what_brute_force_says(case):
     """Up to four edits anywhere; where two overlap the later one wins. Each intervention on one of the rows."""
-    draw = random.Random(0)
-    interventions = [tuple(any_edit(case, draw) for _ in range(draw.randrange(5))) for _ in range(60)]
+    draw = random.Random(f"{case.config} {case.read_out}")
+    interventions = [tuple(any_edit(case, draw) for _ in range(draw.randrange(5))) for _ in range(30)]
     found, last = case.answers(interventions), case.config.n_layers - 1
     for number, edits in enumerate(interventions):
         row = number % len(case.read_out)
@@ -151,18 +151,20 @@ def test_random_interventions_are_what_brute_force_says(case):
 
 
 def one_at_a_time(case):
-    """Every site at every place, every cut."""
+    """Every site at every place, every cut; seven places to a site."""
     patches = [(Patch(site, place, "other"),) for site in case.sites for place in PLACES]
     heads = [Head(layer, 1) for layer in range(case.config.n_layers)]
     return patches + [(CutEdge(head, query, key),) for head in heads for query in PLACES for key in CUT_KEYS]
 
 
-@pytest.mark.parametrize("name", ["as is", "one layer"])
-@pytest.mark.parametrize("read_out", READ_OUTS)
+@pytest.mark.parametrize(("name", "read_out"), tuple(itertools.product(["as is", "one layer"], READ_OUTS)))
 def test_structural_is_exactly_what_brute_force_cannot_move(name, read_out):
-    """Zero to the last bit where it is said to be, and something in at least one row everywhere else."""
+    """Zero to the last bit where it is said to be, and something in at least one row everywhere else.
+
+    All of them where rows are read out from the first position on; else one in three, of all sites and of all places.
+    """
     case, rows = given(name, read_out), range(5)
-    interventions = one_at_a_time(case)
+    interventions = one_at_a_time(case)[:: 1 if read_out == "from the first" else 3]
     found, unseen = case.answers(interventions), case.structural(interventions)
     clean = [case.by_brute_force((), row)[0] for row in rows]
     reused = case.answers([()]).logits[0]

@@ -10,7 +10,7 @@ from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.training import Engine, Optimizer, TorchEngine
 from circuitcore.training.engines.stacked import StackedTorch, run_losses, stacked_engine
 
-N_RUNS, N_STEPS = 3, 60
+N_RUNS, N_STEPS = 3, 30
 SIZES = {"d_vocab": 9, "n_ctx": 6, "d_model": 16, "d_mlp": 24}
 MODELS = {
     "pre, rope, tied": ModelConfig(**SIZES),
@@ -70,7 +70,7 @@ def assert_close(model, ours, theirs, tolerance=1e-5):
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("model", MODELS)
-def test_sixty_steps_are_those_of_each_run_alone(model, optimizer):
+def test_thirty_steps_are_those_of_each_run_alone(model, optimizer):
     model, optimizer = MODELS[model], OPTIMIZERS[optimizer]
     stack = StackedTorch(model, optimizer, range(N_RUNS))
     stats = trained_together(stack, N_STEPS)

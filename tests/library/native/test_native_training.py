@@ -159,22 +159,20 @@ def test_runs_on_one_decoder_do_not_meet():
 
 
 def test_processes_beside_each_other_have_the_same_bits():
-    """Two processes at once, one of them with several torch threads, and this one."""
+    """Another process, of several torch threads, beside this one of one."""
     folder = Path(__file__).parent
     program = f"import sys; sys.path[:0] = {[str(folder), str(folder.parents[1] / 'support')]!r}\n"
-    program += "from test_native_training import trained\nprint(trained(300)[0])"
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program],
-            cwd=folder.parents[2],
-            env=os.environ | {"OMP_NUM_THREADS": threads},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for threads in ("1", "3")
-    ]
-    here = trained(300)[0]
-    assert [process.communicate(timeout=120)[0].strip() for process in running] == [here, here]
+    program += "from test_native_training import trained\nprint('ready', flush=True)\nprint(trained(300)[0])"
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=folder.parents[2],
+        env=os.environ | {"OMP_NUM_THREADS": "3"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout.readline() == "ready\n"  # from now on both train
+        here = trained(300)[0]
+        assert other.communicate(timeout=120)[0].strip() == here
 
 
 def test_states_go_from_one_engine_to_the_other_and_back():

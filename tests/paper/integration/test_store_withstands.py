@@ -1,5 +1,6 @@
 """What happens to stored runs on a bad day: kills, full disks, rotten bits, swapped files, two at once."""
 
+import contextlib
 import dataclasses
 import errno
 import json
@@ -17,6 +18,7 @@ import pandas as pd
 import pytest
 import torch
 from toy.recall import ALLOWED, toy_recipe
+from toy.workers import count_trained_steps
 
 from circuitcore.training import CheckpointError, RunStore, StoreError
 from circuitcore.training.store import run_store
@@ -30,8 +32,8 @@ from livingpaper.commands import cli
 ROOT = Path(__file__).resolve().parents[3]
 SUPPORT = ROOT / "tests/support"
 KILLS = 2  # one of each kind
-N_RUNS, N_STEPS = 4, 300  # of the sweep that is killed: six steps an epoch
-SWEPT = "seeds: [0, 1, 2, 3]\nepochs: 50\nevery: 5\n"
+N_RUNS, N_STEPS = 3, 180  # of the sweep that is killed: six steps an epoch
+SWEPT = "seeds: [0, 1, 2]\nepochs: 30\nevery: 3\n"
 PATIENCE = 300  # seconds; a busy machine is slow to start a process
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{SUPPORT}"}
 
@@ -89,14 +91,13 @@ def run(store):
 
 
 def test_a_sweep_killed_twice_ends_bit_identical(tmp_path):
-    """SIGKILL at random moments; then the same command once more.
+    """SIGKILL at random moments, of one process and then of a pool; then the same command once more, in this process.
 
-    Every second attempt uses a pool; its workers are not killed and have to end by themselves.
+    The workers of the pool are not killed and have to end by themselves.
     """
     (tmp_path / "recall.yaml").write_text(SWEPT)
-    command = ["sweep", "toy.recall", "--params", tmp_path, "--runs"]
+    command = ["sweep", "toy.recall", "--no-published", "--params", tmp_path, "--runs"]
     pool, serial = ["--workers", "2"], ["--executor", "serial"]
-    undisturbed = start(*command, tmp_path / "whole", *serial)
     chance = random.Random()
     for kill in range(KILLS):
         goal = progress_of(tmp_path / "killed") + chance.randrange(1, N_RUNS * N_STEPS // 10)
@@ -106,10 +107,8 @@ def test_a_sweep_killed_twice_ends_bit_identical(tmp_path):
         assert process.poll() is None, f"the sweep ended before kill {kill}:\n{process.communicate()[0]}"
         process.kill()
         process.communicate()
-    last = start(*command, tmp_path / "killed", *pool)
-    for process in (last, undisturbed):
-        output, _ = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, output
+    for root in (tmp_path / "killed", tmp_path / "whole"):
+        assert cli.main([*map(str, command), str(root), *serial]) == 0
     whole, killed = runs_in(tmp_path / "whole"), runs_in(tmp_path / "killed")
     assert len(whole) == N_RUNS and whole == killed
     assert cli.main(["verify", "--allow-task", *ALLOWED, str(tmp_path / "killed")]) == 0
@@ -144,21 +143,26 @@ def test_a_table_that_two_processes_measure_is_never_missing(tmp_path, monkeypat
     assert store.find(run.recipe).table("scores-v1")["value"].tolist() == [0.25]
 
 
-def test_two_processes_on_one_recipe(tmp_path):
+def test_two_processes_on_one_recipe(tmp_path, monkeypatch):
     """One trains, the other waits; nobody trains a step twice."""
     root = tmp_path / "both"
     program = (
         "from toy.recall import toy_recipe; from toy.workers import count_trained_steps; from pathlib import Path;"
         f"print(count_trained_steps(Path({str(root)!r}), toy_recipe()))"
     )
-    options = {"env": ENVIRONMENT, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    first = subprocess.Popen([sys.executable, "-c", program], **options)
+    first = subprocess.Popen([sys.executable, "-c", program], env=ENVIRONMENT, text=True, stdout=subprocess.PIPE)
     until(lambda: any(root.glob(f"*/{RESUME_NAME}")))
-    second = subprocess.Popen([sys.executable, "-c", program], **options)
-    assert "another process works on toy-recall" in second.stderr.readline()
-    (root / "go").touch()
-    outputs = [process.communicate(timeout=PATIENCE)[0] for process in (first, second)]
-    assert [int(output) for output in outputs] == [36, 0]
+    said = []
+
+    def go_on(message, *names):
+        said.append(message % names)
+        (root / "go").touch()
+
+    monkeypatch.setattr(run_store.LOG, "warning", go_on)
+    assert count_trained_steps(root, toy_recipe()) == 0
+    assert int(first.communicate(timeout=PATIENCE)[0]) == 36
+    (told,) = said
+    assert told.startswith("another process works on toy-recall")
     alone = RunStore(tmp_path / "alone", None).get_or_train(toy_recipe())
     assert runs_in(root) == {alone.run_id: files(alone.path)}
 
@@ -191,14 +195,13 @@ def test_a_full_disk_names_file_and_remedy_and_harms_nothing(store, run, monkeyp
     assert files(resumed.path) == files(RunStore(store.root / "again", None).get_or_train(recipe).path)
 
 
-def test_a_disk_that_fills_up_within_a_file(tmp_path, run):
+def test_a_disk_that_fills_up_within_a_file(run, capsys):
     """The kernel refuses the rest of a file (here through a limit on file sizes); the command says which and why."""
-    limit = 34_000
-    command = ["train", "toy.recall", "--seed", 9, "--params", SUPPORT / "toy" / "params", "--runs", run.path.parent]
-    others = runs_in(run.path.parent)
-    process = start(*command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
-    output, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1
+    command = ["train", "toy.recall", "--seed", "9", "--no-published", "--params", str(SUPPORT / "toy/params")]
+    command, others = [*command, "--runs", str(run.path.parent)], runs_in(run.path.parent)
+    with files_of_at_most(34_000):
+        assert cli.main(command) == 1
+    output = "".join(capsys.readouterr())
     assert "could not be written (File too large)" in output and RESUME_NAME in output and "ulimit" in output
     assert "Traceback" not in output
     assert not list(run.path.parent.rglob("*.tmp"))
@@ -206,9 +209,18 @@ def test_a_disk_that_fills_up_within_a_file(tmp_path, run):
     (begun,) = set(now) - set(others)
     assert {name: now[name] for name in others} == others
     assert steps_done(run.path.parent / begun) > 0 and not verify(run.path.parent / begun, allow_tasks=ALLOWED)
-    process = start(*command)
-    output, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, output
+    assert cli.main(command) == 0, "".join(capsys.readouterr())
+
+
+@contextlib.contextmanager
+def files_of_at_most(n_bytes):
+    """No file of this process grows beyond that."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 # Damaged checkpoints

@@ -67,9 +67,9 @@ def test_a_curve_gets_to_a_level_the_first_time_it_does(curve, time):
 
 @pytest.mark.parametrize("told", SHAPES)
 def test_a_wait_is_that_of_a_training_written_out_by_torch(told):
-    asked = waiting(told, changes=((("n_pairs", 3), ("width", 32), ("d_head", 8)),), every=20, cap=3000, n_test=64)
-    (row,) = waits(asked, 7)
-    (setting,) = asked.settings
+    sizes = (("n_pairs", 3), ("width", 32), ("d_head", 8))
+    asked = waiting(told, changes=(sizes,), every=20, cap=3000, n_test=64, rate=2e-3)
+    (row,), (setting,) = waits(asked, 7), asked.settings
     task, weights = asked.task(setting), init_weights(asked.model(setting), 7)
     weights = {name: value.requires_grad_() for name, value in weights.items()}
     rule, losses = torch.optim.Adam(weights.values(), lr=asked.rate), []
