@@ -35,6 +35,17 @@ def test_a_file_is_read_up_to_its_limit(tmp_path):
     assert read_file(path, 0) == b""
 
 
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a": ', "}"), ('[1, {"a": ', "}]")])
+def test_lists_and_objects_are_nested_sixteen_deep_at_most(opens, closes):
+    each = opens.count("[") + opens.count("{")
+    most = reading.MAX_NESTING // each
+    for inmost in ("0", "[]") if each == 1 else ("0",):
+        depth = most - (inmost == "[]")
+        assert parse_json((opens * depth + inmost + closes * depth).encode())
+        with pytest.raises(ValueError, match="nested more than 16 deep"):
+            parse_json((opens * (depth + 1) + inmost + closes * (depth + 1)).encode())
+
+
 def test_what_has_more_bytes_than_it_says_is_not_read_on(tmp_path, monkeypatch):
     """The kernel's own files say 0 bytes, and some never end."""
     path = Path("/proc/self/status")
