@@ -6,8 +6,8 @@ from conftest import page_with
 
 CHART = (
     "<!doctype html><html lang='en'><title>A chart</title><main><h1>A chart</h1><div class='vl-live'>"
-    "<svg aria-hidden='true' width='200' height='100'>"
-    "<defs><clipPath id='clip1'><rect width='9' height='9'/></clipPath></defs><g class='mark-group'><path d='M0 0h9'/><text>words</text>{}</g></svg></div>{}</main></html>"
+    "<svg aria-hidden='true' width='200' height='100'><defs><clipPath id='clip1'><rect width='9'/></clipPath></defs>"
+    "<g class='mark-group'><path d='M0 0h9'/><text>words</text>{}</g></svg></div>{}</main></html>"
 )
 FAULTS = ("<path tabindex='0' d='M0 0h9'/>", "<a href='#'><path d='M0 0h9'/></a>")
 
