@@ -12,6 +12,7 @@ from typing import get_args
 
 import pytest
 import torch
+from covers import of_all_triples, triples
 from safetensors.torch import load_file, save_file
 
 import paper
@@ -69,21 +70,10 @@ def refused(config):
     ]
 
 
-def triples(words):
-    """All that meet in a model, three at a time."""
-    return set(itertools.combinations(zip(WORDS, words, strict=True), 3))
-
-
 def asked_models():
     """So few of those that TransformerLens has that all triples of words that meet in any of them still meet."""
-    allowed = {name: config for name, config in tiny_models() if not refused(config)}
-    met = {name: triples([getattr(config, word) for word in WORDS]) for name, config in allowed.items()}
-    left, found = set().union(*met.values()), {}
-    while left:
-        best = max(allowed, key=lambda name: len(met[name] & left))
-        found[best] = allowed[best]
-        left -= met[best]
-    return found
+    names = {config: name for name, config in tiny_models() if not refused(config)}
+    return {names[config]: config for config in of_all_triples(names, WORDS)}
 
 
 def sites_of(config):
@@ -206,7 +196,7 @@ def test_every_kind_of_model_is_expressed_or_refused_by_name(models):
     for _, config in tiny_models():
         if not refused(config):
             assert hooked_config(config)["n_layers"] == config.n_layers
-            met |= triples([getattr(config, word) for word in WORDS])
+            met |= triples(config, WORDS)
         else:
             n_refused += 1
             with pytest.raises(ValueError, match="HookedTransformer cannot express this model") as caught:
@@ -214,7 +204,7 @@ def test_every_kind_of_model_is_expressed_or_refused_by_name(models):
             assert all(word in str(caught.value) for word in refused(config))
     assert n_refused == 192
     tried = [config for name, (config, *_) in models.items() if name not in PUBLISHED]
-    assert len(tried) < 60 and set().union(*(triples([getattr(c, word) for word in WORDS]) for c in tried)) == met
+    assert len(tried) < 60 and set().union(*(triples(config, WORDS) for config in tried)) == met
     vectors = ModelConfig(d_vocab=5, n_ctx=4, d_in=3, tied=False)
     with pytest.raises(ValueError, match="d_in=3: it embeds token ids"):
         hooked_config(vectors)

@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 import torch
+from covers import of_all_triples
 
 from circuitcore.metrics.native_passes import native_run
 from circuitcore.models import ModelConfig, forward, init_weights
@@ -20,20 +21,6 @@ SIZES = {"d_vocab": 7, "n_ctx": 6, "n_layers": 2, "n_heads": 2, "d_model": 8, "d
 CONFIGS = [ModelConfig(**SIZES, **dict(zip(WORDS, words, strict=True))) for words in itertools.product(*WORDS.values())]
 NEAR = 1e-5
 RULE = Optimizer(name="adamw", lr=1e-2, weight_decay=0.1, clip_norm=0.5)
-
-
-def words_of(config):
-    """The words of a config, three at a time."""
-    return set(itertools.combinations(((name, getattr(config, name)) for name in WORDS), 3))
-
-
-def of_all_triples():
-    """So few of the configs that any three words still meet in one (greedy)."""
-    left, found = set().union(*map(words_of, CONFIGS)), []
-    while left:
-        found.append(max(CONFIGS, key=lambda config: len(words_of(config) & left)))
-        left -= words_of(found[-1])
-    return found
 
 
 def batch(config):
@@ -62,7 +49,7 @@ def test_native_passes_give_the_logits_of_torch():
 def test_a_step_of_every_engine_is_a_step_of_torch(engine):
     if engine == "native" and why_not():
         pytest.skip("the native engine cannot be used here; torch takes its place")
-    for config in of_all_triples():
+    for config in of_all_triples(CONFIGS, WORDS):
         engines = [ENGINES[name](config, RULE, 1) for name in (engine, "torch")]
         gradient, expected = (one.gradient(*batch(config)) for one in engines)
         assert gradient.keys() == expected.keys(), config
