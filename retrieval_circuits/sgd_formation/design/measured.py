@@ -27,6 +27,7 @@ from retrieval_circuits.sgd_formation.design.networks import (
     SHOWN_AT,
     SOURCE_FLOOR,
     SOURCE_RULES,
+    THROUGH,
     TRAINED_ON,
     WINDOWS,
     WITHOUT_KEY,
@@ -60,6 +61,7 @@ from retrieval_circuits.sgd_formation.measures import (
     our_floor,
     our_rules,
     part_removed,
+    parts_needed,
     probe_scores,
     source_floor,
     source_rules,
@@ -72,12 +74,15 @@ from retrieval_circuits.sgd_formation.measures.bases import ALL, UPDATES
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """What is measured on an arm: answers and attention of each checkpoint on all of them.
+    """What is measured on an arm: answers and attention of each checkpoint.
 
     Parts taken away at the end, but for networks that are trained on. On fresh rows links, neurons, families and what
     reads go by without a look-up; the source's network there, links and states exchanged; where weights are shipped,
-    what carries an answer.
+    what carries an answer. Of networks looked at through training, answers alone, also without each part at each
+    checkpoint, and states exchanged.
     """
+    if arm == THROUGH:
+        return _through(params.n_rows)
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
@@ -98,6 +103,12 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         *((_spectra(), *_taken_apart(params.n_rows, SHOWN_AT)) if arm == DRAWN else ()),
         *(_of_source(params) if arm == FULL else ()),
     )
+
+
+def _through(n_rows: int) -> tuple[Instrument, ...]:
+    """What is read at each checkpoint, also without one part, and what carries the rise."""
+    removed = Removed(n_rows=min(N_SET_ASIDE, n_rows), splits=(REPORTED[THROUGH],))
+    return Instrument(name="measurements", version=1, measures=parts_needed, settings=removed), _window(n_rows)
 
 
 def _neurons(n_rows: int) -> Instrument:

@@ -35,7 +35,7 @@ EVERY, EVERY_OF_SOURCE = 50, 250
 N_LOOKED = 64
 """Rows on which attention is averaged and parts are removed."""
 N_SET_ASIDE = 32
-"""Rows on which neurons are set aside: some 320 reads."""
+"""Rows on which neurons are set aside, and parts at each checkpoint: some 320 reads."""
 SET_ASIDE = (1, 8, 32)
 """How many neurons of one MLP, of 256; the source sets 8 aside."""
 WARM_UP = 200
@@ -54,6 +54,8 @@ TRAINED_ON = "ours, fresh rows, trained on"
 """Networks on fresh rows of ours from their end on, for as many steps again: those that do not read by then."""
 DRAWN = "the network that is drawn"
 """One of those on fresh rows of ours, whose weights are shipped while it learns, too."""
+THROUGH = "ours, fresh rows, looked at through training"
+"""New networks on fresh rows of ours, for what is asked of every checkpoint."""
 FIRST_TO_READ = 6
 """Its init seed."""
 OTHERS = "ours, fresh rows, others that are shipped"
@@ -78,9 +80,10 @@ end, too."""
 WINDOWS = "windows"
 """Table of states exchanged between the last checkpoint before a quarter of the reads is right, and the first at which
 nine in ten are."""
-REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN, OTHERS, LARGE), BalancedStream.reported) | dict.fromkeys(
-    (SOURCE, FULL), StreamKV.reported
-)
+REPORTED = {
+    **dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN, OTHERS, THROUGH, LARGE), BalancedStream.reported),
+    **dict.fromkeys((SOURCE, FULL), StreamKV.reported),
+}
 """Arm -> the split on which it is reported, its attention averaged and its parts removed."""
 FIXED_STEPS = 3_000
 """Most steps on fixed rows: all five networks had learnt by then, where three on fresh rows had not."""
@@ -97,6 +100,7 @@ class Params(BaseModel):
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on our stream, rows always fresh")]
     late_seeds: Annotated[Seeds, Field(description="those of seeds whose networks train on for as long; may be empty")]
+    through_seeds: Annotated[SomeSeeds, Field(description="those of networks looked into at every checkpoint")]
     other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
     full_seeds: Annotated[SomeSeeds, Field(description="init seeds of the source's own network; it has 7")]
     large_seeds: Annotated[SomeSeeds, Field(description="init seeds of that network on our stream, rows always fresh")]
@@ -137,6 +141,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         OTHERS: tuple(
             _recipe(params, ours, seed, fresh=True) for seed in params.seeds[:N_BESIDE] if seed != drawn_seed(params)
         ),
+        THROUGH: tuple(_recipe(params, ours, seed, fresh=True) for seed in params.through_seeds),
     }
 
 

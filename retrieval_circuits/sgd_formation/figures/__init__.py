@@ -7,6 +7,7 @@ from retrieval_circuits.sgd_formation.figures import (
     known,
     large,
     late,
+    needs,
     neurons,
     rises,
     shortcut,
@@ -19,7 +20,7 @@ VIEWS = {
     name: view
     for part in (
         *(streams, chapter, known, late, neurons, hypotheses, shortcut),
-        *(source_network, rises, large, families, windows),
+        *(source_network, rises, large, families, windows, needs),
     )
     for name, view in part.VIEWS.items()
 }

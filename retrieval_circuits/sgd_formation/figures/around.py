@@ -12,13 +12,13 @@ AROUND = 600
 BY_ITS_OWN_TIME = f"Each {READING}, by its own time, in whole checkpoints of {EVERY} steps"
 
 
-def around_half(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Rows of networks on fresh rows that read, their steps counted from half of all reads on, as far as all have some.
+def around_half(rows: pd.DataFrame, results: Results, arm: str = FRESH) -> pd.DataFrame:
+    """Rows of networks of an arm that read, their steps counted from half of all reads on, as far as all have some.
 
     Of all networks where none reads.
     """
-    rows = of_readers(rows, results)
-    half = (half_time(FRESH)(results) / EVERY).round().astype(int) * EVERY
+    rows = of_readers(rows, results, arm)
+    half = (half_time(arm)(results) / EVERY).round().astype(int) * EVERY
     since = rows["step"] - rows["init_seed"].map(half)
     spans = since.groupby(rows["init_seed"]).agg(["min", "max"])
     shown = since.between(max(spans["min"].max(), -AROUND), min(spans["max"].min(), AROUND))

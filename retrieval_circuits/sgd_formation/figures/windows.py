@@ -1,9 +1,9 @@
-"""What states carry from one end of a rise to the other, stage by stage, in the source's network on our stream."""
+"""What states carry from one end of a rise to the other, stage by stage, in either network on our stream."""
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import LARGE, REPORTED
+from retrieval_circuits.sgd_formation.design import LARGE, REPORTED, THROUGH
 from retrieval_circuits.sgd_formation.measures.windows import BY_LOT, SAME
 from retrieval_circuits.sgd_formation.readings.windows import LOST, REGAINED, carried
 
@@ -20,15 +20,24 @@ PARTS = {"resid_pre": "embeddings", "resid_mid": "heads of layer {}", "resid_pos
 
 def exchanged_states(results: Results) -> View:
     """What later states give earlier weights of a rise, and earlier states cost later ones, stage by stage."""
-    rows = carried(results)
+    return _of(results, LARGE)
+
+
+def exchanged_in_small(results: Results) -> View:
+    """The same in small networks."""
+    return _of(results, THROUGH)
+
+
+def _of(results: Results, arm: str) -> View:
+    rows = carried(results, arm)
     rows = rows.assign(
         series=[WAYS.get(way) for way in zip(rows["way"], rows["edit"], strict=True)],
         group=[PARTS[site.partition(".")[2]].format(site[1]) for site in rows["site"]],
-        arm=LARGE,
+        arm=arm,
     ).dropna(subset="series")
     table = in_order(rows[["group", "series", "arm", "init_seed", "value"]], "series", WAYS.values())
     note = "Behind each part, at all positions; by lot: changes as large in directions drawn by lot"
-    return View(table, "share of the rise", REPORTED[LARGE], BAND, note=note)
+    return View(table, "share of the rise", REPORTED[arm], BAND, note=note)
 
 
-VIEWS = {view.__name__: view for view in (exchanged_states,)}
+VIEWS = {view.__name__: view for view in (exchanged_states, exchanged_in_small)}

@@ -12,7 +12,7 @@ from retrieval_circuits.sgd_formation.measures.known import Known, known_scores
 from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
 from retrieval_circuits.sgd_formation.measures.neurons import Neurons, without_neurons
 from retrieval_circuits.sgd_formation.measures.probe_set import Probed, probe_scores
-from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
+from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed, parts_needed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_formation.measures.spectra import spectra
@@ -47,6 +47,7 @@ __all__ = [
     "our_floor",
     "our_rules",
     "part_removed",
+    "parts_needed",
     "probe_scores",
     "source_floor",
     "source_rules",

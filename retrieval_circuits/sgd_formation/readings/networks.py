@@ -49,14 +49,14 @@ def accuracy(arm: str, split: str = "", variable: str = "") -> OfMetric:
     return at_end("accuracy", arm, split=split or REPORTED[arm], variable=variable)
 
 
-def reads_at_end(results: Results) -> pd.Series:
-    """Whether a network on fresh rows of ours reads at the end, answers nine in ten; by seed."""
-    return accuracy(FRESH)(results) >= BEHAVIOUR.value
+def reads_at_end(results: Results, arm: str = FRESH) -> pd.Series:
+    """Whether a network of an arm reads at the end, answers nine in ten; by seed."""
+    return accuracy(arm)(results) >= BEHAVIOUR.value
 
 
-def of_readers(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Rows of the networks on fresh rows that read at the end; all where none does, as in a reader's short trial."""
-    reads = rows["init_seed"].map(reads_at_end(results))
+def of_readers(rows: pd.DataFrame, results: Results, arm: str = FRESH) -> pd.DataFrame:
+    """Rows of the networks of an arm that read at the end; all where none does, as in a reader's short trial."""
+    reads = rows["init_seed"].map(reads_at_end(results, arm))
     return rows[reads] if reads.any() else rows
 
 

@@ -11,14 +11,14 @@ REGAINED, LOST = "regained", "lost"
 """What later states give earlier weights, and what earlier states cost later ones."""
 
 
-def carried(results: Results) -> pd.DataFrame:
+def carried(results: Results, arm: str) -> pd.DataFrame:
     """Columns init_seed, way, edit, site, value: what exchanged states carry, by the rise that it is a share of.
 
     Of networks alone that rise by half of the reads or more. Below 0 where earlier weights read less than without the
     change, or later ones more; above 1 where they read more than the network behind the rise, or less than the one
     before it.
     """
-    rows = results.rows(WINDOWS, arm=LARGE).astype({"site": "str", "edit": "str"})
+    rows = results.rows(WINDOWS, arm=arm).astype({"site": "str", "edit": "str"})
     rows = rows.drop_duplicates(["init_seed", "step", "edit", "site"])
     is_before = rows["step"] == rows.groupby("init_seed")["step"].transform("min")
     rows = rows.assign(way=is_before.map({True: REGAINED, False: LOST}))
@@ -33,12 +33,12 @@ def carried(results: Results) -> pd.DataFrame:
     return moved[["init_seed", "way", "edit", "site", "value"]]
 
 
-def by_stage(way: str, site: str, edit: str = SAME) -> OfArms:
+def by_stage(way: str, site: str, edit: str = SAME, arm: str = LARGE) -> OfArms:
     """Values of a reading: what exchanged states of one stage carry, by the rise."""
 
-    @of_arms(LARGE)
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        rows = carried(results)
+        rows = carried(results, arm)
         rows = rows[(rows["way"] == way) & (rows["site"] == site) & (rows["edit"] == edit)]
         return rows.set_index("init_seed")["value"]
 

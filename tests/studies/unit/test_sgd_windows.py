@@ -5,42 +5,23 @@ import dataclasses
 import pandas as pd
 import pytest
 import torch
+from shipped_stream import BEFORE, BEHIND, TASK, FewCheckpoints, shipped_network
 
-from circuitcore.ground.environment import Folders
 from circuitcore.models import forward
-from circuitcore.tasks.balanced_stream import BalancedStream
-from circuitcore.training import RunStore
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import LARGE, WINDOWS
 from retrieval_circuits.sgd_formation.figures.windows import exchanged_states
-from retrieval_circuits.sgd_formation.measures import SIZES, Window, windows
+from retrieval_circuits.sgd_formation.measures import Window, windows
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.windows import BY_LOT, NOTHING, OTHER_ROWS, SAME
 from retrieval_circuits.sgd_formation.readings.windows import LOST, REGAINED, by_stage, carried
 
-TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
 WINDOW = Window(begins=0.25, ends=0.9, n_rows=12, n_asked=12)
-BEFORE, BEHIND = 1500, 5000
-
-
-class _Run:
-    """As much of a run as is measured: checkpoints of the network that the chapter draws."""
-
-    def __init__(self, weights, config):
-        model = type("Recipe", (), {"model": config, "make_task": staticmethod(lambda: TASK)})
-        self.recipe, self.run_id, self.steps, self._weights = model, "a run", tuple(weights), weights
-
-    def stack(self, steps):
-        return {name: torch.stack([self._weights[step][name] for step in steps]) for name in self._weights[steps[0]]}
-
-    def tokens_seen(self, step):
-        return step
 
 
 @pytest.fixture(scope="module")
 def run():
-    shipped = RunStore(Folders.from_environment().published, None).get("balanced_stream-949aa3df1f58")
-    return _Run({step: shipped.weights(step) for step in (BEFORE, BEHIND)}, shipped.recipe.model)
+    return shipped_network()
 
 
 def is_upstream(name, stage):
@@ -58,7 +39,7 @@ def is_upstream(name, stage):
 def read_by_both(run, upstream, downstream, stage, tokens):
     """What a network answers whose weights are one checkpoint's up to a stage, and the other's from there on."""
     config = dataclasses.replace(run.recipe.model, tied=False)
-    first, then = run._weights[upstream], run._weights[downstream]
+    first, then = run.by_step[upstream], run.by_step[downstream]
     weights = {name: (first if is_upstream(name, stage) else then)[name][None] for name in then}
     weights["unembed.W_U"] = then["embed.W_E"].mT[None]
     return forward(config, weights, tokens).logits[0]
@@ -97,11 +78,11 @@ def test_states_of_other_rows_are_those_of_the_row_before():
 
 @pytest.mark.parametrize("steps", [(BEFORE,), (BEHIND,)])
 def test_a_network_that_does_not_rise_is_asked_and_says_nothing(run, steps):
-    still = _Run({step: run._weights[step] for step in steps}, run.recipe.model)
+    still = FewCheckpoints({step: run.by_step[step] for step in steps}, run.recipe.model)
     table = windows.states_exchanged(still, WINDOW, lambda done: None)
     same = table[table["edit"].isin([SAME, ""])]["value"]
     assert same.nunique() == 1, "its own states are put in"
-    assert carried(of_arm(table)).empty
+    assert carried(of_arm(table), LARGE).empty
 
 
 def of_arm(*tables):

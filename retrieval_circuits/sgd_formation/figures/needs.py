@@ -1,0 +1,35 @@
+"""What small networks read without one part as they learn, each by its own time."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation.design import REPORTED, THROUGH
+from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
+from retrieval_circuits.sgd_formation.readings.needs import END, MEAN, heads_of, lost_at, right
+
+LAYERS = {"L0": "first", "L1": "second"}
+"""Layers whose dearest heads are drawn."""
+
+
+def needed(results: Results) -> View:
+    """Share of reads answered right around the rise: by the whole network, and without each of three parts."""
+    rows = results.curve("left", THROUGH, edit=MEAN).astype({"site": "str"})
+    end = lost_at(results, END)
+    found = [
+        right(results).assign(series="the whole network"),
+        rows[rows["site"] == "L0MLP"].assign(series="without the first MLP"),
+    ]
+    for layer, name in LAYERS.items():
+        dearest = heads_of(end, layer).idxmax(axis=1)
+        of_network = rows["site"] == rows["init_seed"].map(dearest)
+        found.append(rows[of_network].assign(series=f"without the {name} layer's dearest head"))
+    table = around_half(pd.concat(found, ignore_index=True), results, THROUGH)
+    table = in_order(table, "series", table["series"].unique())
+    note = f"{BY_ITS_OWN_TIME}; a part is replaced by the mean of what it writes. Dearest: at the end"
+    columns = ["series", "step", "axis", "arm", "init_seed", "value"]
+    return View(table[columns], "share of reads answered right", REPORTED[THROUGH], BAND, note=note)
+
+
+VIEWS = {view.__name__: view for view in (needed,)}

@@ -1,0 +1,104 @@
+"""Parts taken away at each checkpoint: against what is taken away at the end, and on planted tables."""
+
+import pandas as pd
+import pytest
+import torch
+from shipped_stream import BEFORE, BEHIND, TASK, shipped_network
+
+from circuitcore.models import forward
+from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_formation.design import THROUGH
+from retrieval_circuits.sgd_formation.figures.needs import needed
+from retrieval_circuits.sgd_formation.measures import Removed, part_removed, parts_needed
+from retrieval_circuits.sgd_formation.measures.asked import asked
+from retrieval_circuits.sgd_formation.readings import needs as readings
+from retrieval_circuits.sgd_formation.readings.needs import BEFORE as EARLY
+from retrieval_circuits.sgd_formation.readings.needs import END
+
+COUNTS = Removed(n_rows=12, splits=(TASK.reported,))
+
+
+@pytest.fixture(scope="module")
+def run():
+    return shipped_network()
+
+
+@pytest.fixture(scope="module")
+def table(run):
+    return parts_needed(run, COUNTS, lambda done: None).astype({"site": str, "edit": str})
+
+
+def test_at_the_end_it_is_what_single_reads_lose(run, table):
+    """The other instrument gives each read a row of its own, cut off behind it, and runs no more of it than it must."""
+    other = part_removed(run, COUNTS, lambda done: None).astype({"site": str, "edit": str})
+    expected = other[other["metric"] == "removed_accuracy"].set_index(["site", "edit"])["value"].to_dict()
+    found = table[table["step"] == BEHIND].set_index(["site", "edit"])["value"]
+    expected["", ""] = expected.pop(("none", "none"))
+    assert len(found) == 31 and found.to_dict() == pytest.approx(expected)
+    assert found.nunique() > 5
+
+
+@pytest.mark.parametrize("step", [BEFORE, BEHIND])
+def test_a_head_at_zero_is_one_whose_output_weights_are_zero(run, table, step):
+    weights = {name: value.clone()[None] for name, value in run.by_step[step].items()}
+    weights["blocks.1.attn.W_O"][:, 3] = 0
+    found = asked(TASK, TASK.reported, COUNTS.n_rows)
+    given = found.at_reads(forward(run.recipe.model, weights, found.batch.tokens).logits)[0].argmax(-1)
+    expected = (given == found.reads.answer).double().mean().item()
+    row = table[(table["step"] == step) & (table["edit"] == "zero") & (table["site"] == "L1H3")]
+    assert row["value"].item() == pytest.approx(expected)
+
+
+def network(right, **without):
+    """Share right at steps 0, 50, ... of a whole network, and without some parts."""
+    rows = [("accuracy", "", "", right), *(("left", readings.MEAN, *part) for part in without.items())]
+    return pd.DataFrame(
+        [(50 * at, *labels, value) for *labels, values in rows for at, value in enumerate(values)],
+        columns=["step", "metric", "edit", "site", "value"],
+    ).assign(run_id="a run", split=TASK.reported, variable="", layer=-1, head=-1, n=320)
+
+
+def results(*tables):
+    rows = pd.concat([table.assign(arm=THROUGH, init_seed=seed, run_id=str(seed)) for seed, table in enumerate(tables)])
+    return Results(rows, pd.DataFrame(), "paper")
+
+
+FIRST = network(
+    [0.0, 0.2, 0.2, 0.8, 1.0],
+    L0MLP=[0.0, 0.1, 0.05, 0.1, 0.0],
+    L0H0=[0.0, 0.2, 0.16, 0.2, 0.1],
+    L0H1=[0.0, 0.2, 0.18, 0.8, 0.9],
+    L1H0=[0.0, 0.2, 0.2, 0.2, 0.5],
+)
+SECOND = network(
+    [0.0, 0.1, 0.3, 0.9, 0.9],
+    L0MLP=[0.0, 0.1, 0.3, 0.9, 0.9],
+    L0H0=[0.0, 0.05, 0.3, 0.9, 0.9],
+    L0H1=[0.0, 0.1, 0.0, 0.0, 0.0],
+    L1H0=[0.0, 0.02, 0.3, 0.9, 0.9],
+)
+NEVER = network([0.0, 0.1, 0.1, 0.1, 0.1], L0MLP=[0.0] * 5, L0H0=[0.0] * 5, L0H1=[0.0] * 5, L1H0=[0.0] * 5)
+
+
+def test_what_is_lost_is_told_by_what_is_read():
+    found = results(FIRST, SECOND, NEVER)
+    assert readings.lost_without("L0MLP", EARLY)(found).to_dict() == pytest.approx({0: 0.75, 1: 0.0})
+    assert readings.lost_without("L0MLP", END)(found).to_dict() == pytest.approx({0: 1.0, 1: 0.0})
+    assert readings.lost_without_dearest(EARLY)(found).to_dict() == pytest.approx({0: 0.2, 1: 0.8})
+    assert readings.ahead_before("L0")(found).to_dict() == pytest.approx({0: 0.1, 1: -0.5})
+
+
+def test_a_network_that_reads_from_the_first_has_nothing_before():
+    at_once = network([0.3, 0.9], L0MLP=[0.1, 0.0], L0H0=[0.3, 0.9], L0H1=[0.3, 0.9], L1H0=[0.3, 0.9])
+    found = results(at_once)
+    assert readings.lost_without("L0MLP", EARLY)(found).empty
+    assert readings.lost_without("L0MLP", END)(found).to_dict() == pytest.approx({0: 1.0})
+    assert readings.ahead_before("L0")(found).empty
+
+
+def test_the_figure_takes_the_dearest_heads_at_the_end_away():
+    drawn = needed(results(FIRST, SECOND)).table
+    lines = drawn[drawn["init_seed"] == 0].pivot(index="step", columns="series", values="value")
+    assert lines["without the first layer's dearest head"].tolist() == FIRST[FIRST["site"] == "L0H0"]["value"].tolist()
+    assert lines["without the second layer's dearest head"].tolist()[-1] == 0.5
+    assert torch.tensor(lines["the whole network"].tolist()).max() == 1.0
