@@ -30,13 +30,13 @@ def right(results: Results) -> pd.DataFrame:
 
 def lost_at(results: Results, when: str, edit: str = MEAN) -> pd.DataFrame:
     """The same at one checkpoint of each network that reads a quarter at some checkpoint, by ``init_seed``."""
-    whole = right(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
-    whole = whole[(whole >= WITHOUT_KEY).any(axis=1)]
-    early = (whole < WITHOUT_KEY).cummin(axis=1)
-    last_early = early.apply(lambda row: row.index[row].max(), axis=1).dropna()
-    steps = last_early if when == BEFORE else pd.Series(whole.columns[-1], whole.index)
-    found = lost(results, edit)
-    return found[[found.index[at] in set(steps.items()) for at in range(len(found))]].droplevel("step")
+    whole = right(results)
+    early = whole["value"] < WITHOUT_KEY
+    of_network = early.groupby(whole["init_seed"])
+    comes_to_read, not_yet = ~of_network.transform("all"), of_network.cummin()
+    rows = whole[comes_to_read & not_yet] if when == BEFORE else whole[comes_to_read]
+    steps, found = rows.groupby("init_seed")["step"].max(), lost(results, edit)
+    return found.reindex(pd.MultiIndex.from_arrays([steps.index, steps], names=found.index.names)).droplevel("step")
 
 
 def heads_of(table: pd.DataFrame, layer: str = "L") -> pd.DataFrame:
