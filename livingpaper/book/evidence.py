@@ -60,7 +60,7 @@ class Evidence:
     @cached_property
     def experiments(self) -> tuple[Experiment, ...]:
         """The reader's experiments."""
-        return studies.experiments(self.study, self.params)
+        return studies.experiments(self.study, self.params, self._asked)
 
     @cached_property
     def units(self) -> Units:
@@ -70,7 +70,7 @@ class Evidence:
     @cached_property
     def instruments(self) -> Mapping[str, Instruments]:
         """What the reader measures on each arm."""
-        return studies.instruments(self.study, self.params)
+        return studies.instruments(self.study, self.params, self._asked)
 
     @cached_property
     def published_params(self) -> BaseModel | None:
@@ -80,18 +80,26 @@ class Evidence:
     @cached_property
     def published_arms(self) -> Arms:
         """The published recipes by arm; none for a study that publishes nothing."""
+        if self._has_published_params:
+            return self._asked
         return self.study.recipes(self.published_params) if self.published_params else {}
 
     @cached_property
     def published_units(self) -> Units:
         """The same as published; nothing for a study that publishes nothing."""
-        found = studies.experiments(self.study, self.published_params) if self.published_params else ()
+        if not self.published_params:
+            return {}
+        asked = (self.study, self.published_params, self.published_arms)
+        found = self.experiments if self._has_published_params else studies.experiments(*asked)
         return {**self.published_arms, **_by_name(found)}
 
     @cached_property
     def published_instruments(self) -> Mapping[str, Instruments]:
         """What is measured on each published arm; nothing for a study that publishes nothing."""
-        return studies.instruments(self.study, self.published_params) if self.published_params else {}
+        if not self.published_params:
+            return {}
+        asked = (self.study, self.published_params, self.published_arms)
+        return self.instruments if self._has_published_params else studies.instruments(*asked)
 
     @cached_property
     def shipped(self) -> Mapping[Recipe | Experiment, Run]:
@@ -315,6 +323,11 @@ class Evidence:
     def _asked(self) -> Arms:
         """The reader's recipes by arm, whether or not they can be trained here."""
         return self.study.recipes(self.params)
+
+    @cached_property
+    def _has_published_params(self) -> bool:
+        """Whether the reader's parameters are the published ones, so that nothing is made twice."""
+        return self.params == self.published_params
 
     @property
     def asks_the_same(self) -> bool:

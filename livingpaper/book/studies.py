@@ -18,7 +18,7 @@ A study of no paper that is installed is named by its import path (``my_package.
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -123,13 +123,20 @@ def validate(study_name: str, given: Mapping[str, object]) -> BaseModel:
     return parse(load(study_name).Params, study_name, given)
 
 
-def instruments(study: ModuleType, params: BaseModel) -> "dict[str, tuple[Instrument, ...]]":
+def instruments(
+    study: ModuleType, params: BaseModel, arms: Iterable[str] | None = None
+) -> "dict[str, tuple[Instrument, ...]]":
     """What a study measures on each arm.
+
+    Args:
+        study: its module.
+        params: its validated parameters.
+        arms: the names of its arms, where its recipes are at hand; some studies have a thousand of these.
 
     Raises:
         StudyError: two instruments of an arm have one name or one key, so that one's table would stand for the other's.
     """
-    found = {arm: study.instruments(params, arm) for arm in study.recipes(params)}
+    found = {arm: study.instruments(params, arm) for arm in arms or study.recipes(params)}
     for arm, asked in found.items():
         for words in ([one.name for one in asked], [one.key for one in asked]):
             if twice := sorted({word for word in words if words.count(word) > 1}):
@@ -137,15 +144,15 @@ def instruments(study: ModuleType, params: BaseModel) -> "dict[str, tuple[Instru
     return found
 
 
-def experiments(study: ModuleType, params: BaseModel) -> "tuple[Experiment, ...]":
-    """The experiments of a study; none where it has no ``experiments``.
+def experiments(study: ModuleType, params: BaseModel, arms: Iterable[str] | None = None) -> "tuple[Experiment, ...]":
+    """The experiments of a study; none where it has no ``experiments``. Arguments as in ``instruments``.
 
     Raises:
         StudyError: one is called as another one, an arm, or a table of runs, so that one would stand for the other.
     """
     found = tuple(study.experiments(params)) if hasattr(study, "experiments") else ()
     taken = ["measurements", "history"]
-    for arm, asked in instruments(study, params).items() if found else ():
+    for arm, asked in instruments(study, params, arms).items() if found else ():
         taken += [arm, *(one.name for one in asked)]
     for place, one in enumerate(found):
         if one.name in taken or one.name in [other.name for other in found[:place]]:
