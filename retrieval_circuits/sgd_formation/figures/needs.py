@@ -1,4 +1,4 @@
-"""What small networks read without one part as they learn, each by its own time."""
+"""What small networks read without one part as they learn, each by its own time; and which head they need when."""
 
 import pandas as pd
 
@@ -7,7 +7,7 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import REPORTED, THROUGH
 from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
-from retrieval_circuits.sgd_formation.readings.needs import END, MEAN, heads_of, lost_at, right
+from retrieval_circuits.sgd_formation.readings.needs import BEFORE, END, MEAN, heads_of, lost_at, right
 
 LAYERS = {"L0": "first", "L1": "second"}
 """Layers whose dearest heads are drawn."""
@@ -32,4 +32,30 @@ def needed(results: Results) -> View:
     return View(table[columns], "share of reads answered right", REPORTED[THROUGH], BAND, note=note)
 
 
-VIEWS = {view.__name__: view for view in (needed,)}
+def needed_heads(results: Results) -> View:
+    """Network by network: the first layer's dearest heads before it reads and at the end, what both cost at either
+    time, and what the first MLP costs.
+    """
+    before, end = lost_at(results, BEFORE).dropna(how="all"), lost_at(results, END)
+    end = end.loc[before.index]
+    then, last = (heads_of(lost, "L0").idxmax(axis=1) for lost in (before, end))
+    table = pd.DataFrame({
+        "dearest before": then, "it costs before": _cost_of(then, before), "it costs at the end": _cost_of(then, end),
+        "dearest at the end": last, "that costs before": _cost_of(last, before),
+        "that costs at the end": _cost_of(last, end),
+        "the first MLP costs before": before["L0MLP"].round(2), "the first MLP costs at the end": end["L0MLP"].round(2),
+    })  # fmt: skip
+    note = (
+        "Shares of the reads answered right then. Before: at the last checkpoint before a quarter of the reads is right"
+    )
+    return View(
+        table.rename_axis("init_seed").reset_index().assign(arm=THROUGH), "as named", REPORTED[THROUGH], note=note
+    )
+
+
+def _cost_of(head: pd.Series, lost: pd.DataFrame) -> pd.Series:
+    """What each network loses without a head of its own."""
+    return pd.Series({seed: lost.at[seed, site] for seed, site in head.items()}, dtype=float).round(2)
+
+
+VIEWS = {view.__name__: view for view in (needed, needed_heads)}
