@@ -136,7 +136,7 @@ def instruments(
     Raises:
         StudyError: two instruments of an arm have one name or one key, so that one's table would stand for the other's.
     """
-    found = {arm: study.instruments(params, arm) for arm in arms or study.recipes(params)}
+    found = {arm: study.instruments(params, arm) for arm in (study.recipes(params) if arms is None else arms)}
     for arm, asked in found.items():
         for words in ([one.name for one in asked], [one.key for one in asked]):
             if twice := sorted({word for word in words if words.count(word) > 1}):

@@ -12,7 +12,7 @@ after the result.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Less, Reading
+from livingpaper.claims.reading import Less, OfArms, Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, Unit, at_least, at_most
 from retrieval_circuits.sgd_formation.claims.windows import FIRST, HALF_OF_IT, NOT_CHANGE_AT_ALL, RISE
@@ -33,7 +33,7 @@ SECOND_HEADS = "L1.resid_mid"
 """Stage: behind the heads of the second layer."""
 
 
-def _carried(way: str, stage: str, edit: str = SAME):
+def _carried(way: str, stage: str, edit: str = SAME) -> OfArms:
     return by_stage(way, stage, edit, THROUGH)
 
 

@@ -14,7 +14,8 @@ not by then.
 Networks 11 to 20 on fresh rows were added on 2026-11-28, as ten had left six claims on them undecided. They were to be
 ten from the start, whatever they show, and every claim is asked of all twenty; no claim, bound or reading was changed.
 Two of them do not read by the end. These are trained on, for as many steps again, to see what becomes of them; no claim
-is asked of that.
+is asked of that. Networks 21 to 28 were added on 2026-11-30, for what is asked of every checkpoint, as those of the
+others are not kept.
 """
 
 import dataclasses
@@ -54,10 +55,10 @@ TRAINED_ON = "ours, fresh rows, trained on"
 """Networks on fresh rows of ours from their end on, for as many steps again: those that do not read by then."""
 DRAWN = "the network that is drawn"
 """One of those on fresh rows of ours, whose weights are shipped while it learns, too."""
-THROUGH = "ours, fresh rows, looked at through training"
-"""New networks on fresh rows of ours, for what is asked of every checkpoint."""
 FIRST_TO_READ = 6
 """Its init seed."""
+THROUGH = "ours, fresh rows, looked at through training"
+"""Further networks on fresh rows of ours, for what is asked of every checkpoint."""
 OTHERS = "ours, fresh rows, others that are shipped"
 """Of the first networks on fresh rows of ours, whose last weights are shipped, all but the drawn one: what that
 suggests is asked of them."""
@@ -100,7 +101,7 @@ class Params(BaseModel):
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on our stream, rows always fresh")]
     late_seeds: Annotated[Seeds, Field(description="those of seeds whose networks train on for as long; may be empty")]
-    through_seeds: Annotated[SomeSeeds, Field(description="those of networks looked into at every checkpoint")]
+    through_seeds: Annotated[SomeSeeds, Field(description="those of further networks, asked at every checkpoint")]
     other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
     full_seeds: Annotated[SomeSeeds, Field(description="init seeds of the source's own network; it has 7")]
     large_seeds: Annotated[SomeSeeds, Field(description="init seeds of that network on our stream, rows always fresh")]

@@ -7,7 +7,8 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import REPORTED, THROUGH
 from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
-from retrieval_circuits.sgd_formation.readings.needs import BEFORE, END, MEAN, heads_of, lost_at, right
+from retrieval_circuits.sgd_formation.readings.needs import BEFORE, END, MEAN, heads_of, lost_at
+from retrieval_circuits.sgd_formation.readings.networks import accuracy_curve
 
 LAYERS = {"L0": "first", "L1": "second"}
 """Layers whose dearest heads are drawn."""
@@ -18,7 +19,7 @@ def needed(results: Results) -> View:
     rows = results.curve("left", THROUGH, edit=MEAN).astype({"site": "str"})
     end = lost_at(results, END)
     found = [
-        right(results).assign(series="the whole network"),
+        accuracy_curve(THROUGH)(results).assign(series="the whole network"),
         rows[rows["site"] == "L0MLP"].assign(series="without the first MLP"),
     ]
     for layer, name in LAYERS.items():
@@ -33,17 +34,20 @@ def needed(results: Results) -> View:
 
 
 def needed_heads(results: Results) -> View:
-    """Network by network: the first layer's dearest heads before it reads and at the end, what both cost at either
-    time, and what the first MLP costs.
+    """Network by network: the first layer's dearest heads before it reads and at the end, what of the reads is lost
+    without either at both times, and without the first MLP.
     """
-    before, end = lost_at(results, BEFORE).dropna(how="all"), lost_at(results, END)
-    end = end.loc[before.index]
+    before, end = lost_at(results, BEFORE), lost_at(results, END)
+    both = before.index.intersection(end.index)
+    before, end = before.loc[both], end.loc[both]
     then, last = (heads_of(lost, "L0").idxmax(axis=1) for lost in (before, end))
     table = pd.DataFrame({
-        "dearest before": then, "it costs before": _cost_of(then, before), "it costs at the end": _cost_of(then, end),
-        "dearest at the end": last, "that costs before": _cost_of(last, before),
-        "that costs at the end": _cost_of(last, end),
-        "the first MLP costs before": before["L0MLP"].round(2), "the first MLP costs at the end": end["L0MLP"].round(2),
+        "dearest before": then, "lost without it before": _lost_without(then, before),
+        "lost without it at the end": _lost_without(then, end),
+        "dearest at the end": last, "lost without that before": _lost_without(last, before),
+        "lost without that at the end": _lost_without(last, end),
+        "lost without the first MLP before": before["L0MLP"].round(2),
+        "lost without the first MLP at the end": end["L0MLP"].round(2),
     })  # fmt: skip
     note = (
         "Shares of the reads answered right then. Before: at the last checkpoint before a quarter of the reads is right"
@@ -53,7 +57,7 @@ def needed_heads(results: Results) -> View:
     )
 
 
-def _cost_of(head: pd.Series, lost: pd.DataFrame) -> pd.Series:
+def _lost_without(head: pd.Series, lost: pd.DataFrame) -> pd.Series:
     """What each network loses without a head of its own."""
     return pd.Series({seed: lost.at[seed, site] for seed, site in head.items()}, dtype=float).round(2)
 

@@ -53,7 +53,7 @@ def part_removed(run: "Run", counts: Removed, progress: Callable[[int], None]) -
         found = asked(task, split, counts.n_rows)
         each = one_read_a_row(found)
         with torch.inference_mode():
-            means = means_by_kind(_written(net, found.batch), found.batch)
+            means = _means(_written(net, found.batch), found.batch)
             edited = net.answers_under(each, interventions, {"mean": means}).logits[:, 0]
         hits = correct(edited, each.answers).double().mean(-1)
         first = task.words.first_value
@@ -67,8 +67,8 @@ def part_removed(run: "Run", counts: Removed, progress: Callable[[int], None]) -
 def parts_needed(run: "Run", counts: Removed, progress: Callable[[int], None]) -> pd.DataFrame:
     """What is answered right at each checkpoint, and without one part, at all positions.
 
-    Metrics: ``accuracy``, the share of reads that are answered right, as in ``stream_scores``; and ``left``, the same
-    by part and by what stands in for it as in ``part_removed``.
+    Metrics: ``accuracy``, the share of these reads that are answered right; and ``left``, the same by part and by what
+    stands in for it as in ``part_removed``: zeros, as in the source, and the means that claims go by.
     """
     task, tables = run.recipe.make_task(), []
     for steps, net in stacks(run):
@@ -77,7 +77,7 @@ def parts_needed(run: "Run", counts: Removed, progress: Callable[[int], None]) -
         for split in counts.splits:
             found = asked(task, split, counts.n_rows)
             own = _written(net, found.batch)
-            passes = net.passes(found.batch, interventions, {"mean": means_by_kind(own, found.batch)}, own)
+            passes = net.passes(found.batch, interventions, {"mean": _means(own, found.batch)}, own)
             hits = torch.cat([correct(found.at_reads(out.logits), found.reads.answer) for out in passes])
             right, n = hits.double().mean(-1).T, len(found.reads.answer)
             rows.add("accuracy", right[:, 0], n, split=split)
@@ -100,7 +100,7 @@ def _written(net: Network, batch: Batch) -> Cache:
     return net.record(batch, [f"{name}.{layer}" for layer in layers for name in ("z", "mlp_out")])
 
 
-def means_by_kind(written: Cache, batch: Batch) -> Cache:
+def _means(written: Cache, batch: Batch) -> dict[str, Float[Tensor, "ckpt 1 pos ..."]]:
     """What each part writes on average at words of the same kind, put at every such word; the first one apart."""
     return {key: mean_by_kind(value, batch) for key, value in written.items()}
 

@@ -27,12 +27,12 @@ def before_look_up(metric: str) -> OfArms:
     return values
 
 
-def last_before(results: Results, share: float) -> pd.Series:
-    """By seed, the step of the last checkpoint before such a share of reads is right.
+def last_before(results: Results, share: float, arm: str = FRESH) -> pd.Series:
+    """By seed of an arm, the step of the last checkpoint before such a share of reads is right.
 
     The last of all where it never is; none where the first has it.
     """
-    wide = accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
+    wide = accuracy_curve(arm)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
     early = (wide < share).cummin(axis=1)
     return early.apply(lambda row: row.index[row].max(), axis=1)
 

@@ -1,42 +1,44 @@
 """What of the reads small networks lose without one part, before they read and at the end."""
 
+from typing import Literal
+
 import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import REPORTED, THROUGH, WITHOUT_KEY
+from retrieval_circuits.sgd_formation.design import THROUGH, WITHOUT_KEY
+from retrieval_circuits.sgd_formation.readings.known import last_before
+from retrieval_circuits.sgd_formation.readings.networks import accuracy_curve
 
 MEAN = "mean"
 """How a part is taken away: replaced by the mean of what it writes at words of the same kind."""
+When = Literal["before", "end"]
 BEFORE, END = "before", "end"
 """The last checkpoint before a quarter of the reads is right, and the last of all."""
 
 
-def lost(results: Results, edit: str = MEAN) -> pd.DataFrame:
+def share_lost(results: Results) -> pd.DataFrame:
     """Share of what is read right that is lost without each part, below 0 where more is read without it.
 
     A row for each ``init_seed`` and ``step``, a column for each part; missing where nothing is read.
     """
-    rows = results.curve("left", THROUGH, edit=edit).astype({"site": "str"})
+    rows = results.curve("left", THROUGH, edit=MEAN).astype({"site": "str"})
     left = rows.pivot(index=["init_seed", "step"], columns="site", values="value")
-    whole = right(results).set_index(["init_seed", "step"])["value"]
+    whole = accuracy_curve(THROUGH)(results).set_index(["init_seed", "step"])["value"]
     return 1 - left.div(whole.where(whole > 0), axis=0)
 
 
-def right(results: Results) -> pd.DataFrame:
-    """Share of reads that each network answers right, checkpoint by checkpoint."""
-    return results.curve("accuracy", THROUGH, split=REPORTED[THROUGH])
+def lost_at(results: Results, when: When) -> pd.DataFrame:
+    """The same at one checkpoint of each network that reads a quarter at some checkpoint, by ``init_seed``.
 
-
-def lost_at(results: Results, when: str, edit: str = MEAN) -> pd.DataFrame:
-    """The same at one checkpoint of each network that reads a quarter at some checkpoint, by ``init_seed``."""
-    whole = right(results)
-    early = whole["value"] < WITHOUT_KEY
-    of_network = early.groupby(whole["init_seed"])
-    comes_to_read, not_yet = ~of_network.transform("all"), of_network.cummin()
-    rows = whole[comes_to_read & not_yet] if when == BEFORE else whole[comes_to_read]
-    steps, found = rows.groupby("init_seed")["step"].max(), lost(results, edit)
-    return found.reindex(pd.MultiIndex.from_arrays([steps.index, steps], names=found.index.names)).droplevel("step")
+    Without those that read nothing then; before, also without those that read a quarter from the first checkpoint on.
+    """
+    by_seed = accuracy_curve(THROUGH)(results).groupby("init_seed")
+    steps = last_before(results, WITHOUT_KEY, THROUGH) if when == BEFORE else by_seed["step"].max()
+    steps = steps[by_seed["value"].max() >= WITHOUT_KEY].dropna().astype(int)
+    lost = share_lost(results)
+    at = pd.MultiIndex.from_arrays([steps.index, steps], names=lost.index.names)
+    return lost.reindex(at).droplevel("step").dropna(how="all")
 
 
 def heads_of(table: pd.DataFrame, layer: str = "L") -> pd.DataFrame:
@@ -44,7 +46,7 @@ def heads_of(table: pd.DataFrame, layer: str = "L") -> pd.DataFrame:
     return table[[part for part in table.columns if part.startswith(layer) and "H" in part]]
 
 
-def lost_without(part: str, when: str) -> OfArms:
+def lost_without(part: str, when: When) -> OfArms:
     """Values of a reading: share of the reads answered right that is lost without a part."""
 
     @of_arms(THROUGH)
@@ -54,7 +56,7 @@ def lost_without(part: str, when: str) -> OfArms:
     return values
 
 
-def lost_without_dearest(when: str) -> OfArms:
+def lost_without_dearest(when: When) -> OfArms:
     """Values of a reading: the same without the head that costs most then."""
 
     @of_arms(THROUGH)
@@ -71,7 +73,7 @@ def ahead_before(layer: str) -> OfArms:
 
     @of_arms(THROUGH)
     def values(results: Results) -> pd.Series:
-        before, end = (heads_of(lost_at(results, when), layer).dropna() for when in (BEFORE, END))
+        before, end = (heads_of(lost_at(results, when), layer) for when in (BEFORE, END))
         both = before.index.intersection(end.index)
         found = {}
         for seed, winner in end.loc[both].idxmax(axis=1).items():

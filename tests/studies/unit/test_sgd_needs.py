@@ -2,13 +2,13 @@
 
 import pandas as pd
 import pytest
-import torch
 from shipped_stream import BEFORE, BEHIND, TASK, shipped_network
 
 from circuitcore.models import forward
 from livingpaper.claims.results import Results
+from livingpaper.claims.view import NoRowsError
 from retrieval_circuits.sgd_formation.design import THROUGH
-from retrieval_circuits.sgd_formation.figures.needs import needed
+from retrieval_circuits.sgd_formation.figures.needs import needed, needed_heads
 from retrieval_circuits.sgd_formation.measures import Removed, part_removed, parts_needed
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.readings import needs as readings
@@ -52,6 +52,7 @@ def test_a_head_at_zero_is_one_whose_output_weights_are_zero(run, table, step):
 def network(right, **without):
     """Share right at steps 0, 50, ... of a whole network, and without some parts."""
     rows = [("accuracy", "", "", right), *(("left", readings.MEAN, *part) for part in without.items())]
+    rows += [("left", "zero", part, [0.0] * len(right)) for part in without]
     return pd.DataFrame(
         [(50 * at, *labels, value) for *labels, values in rows for at, value in enumerate(values)],
         columns=["step", "metric", "edit", "site", "value"],
@@ -94,11 +95,33 @@ def test_a_network_that_reads_from_the_first_has_nothing_before():
     assert readings.lost_without("L0MLP", EARLY)(found).empty
     assert readings.lost_without("L0MLP", END)(found).to_dict() == pytest.approx({0: 1.0})
     assert readings.ahead_before("L0")(found).empty
+    with pytest.raises(NoRowsError):
+        needed_heads(found)
+
+
+def test_a_network_that_reads_nothing_at_the_end_has_no_share_then():
+    lost_all = network([0.2, 0.5, 0.0], L0MLP=[0.1] * 3, L0H0=[0.1] * 3, L0H1=[0.1] * 3, L1H0=[0.1] * 3)
+    found = results(FIRST, lost_all)
+    assert readings.lost_without("L0MLP", END)(found).index.tolist() == [0]
+    assert readings.lost_without("L0MLP", EARLY)(found).to_dict() == pytest.approx({0: 0.75, 1: 0.5})
+    assert needed_heads(found).table["init_seed"].tolist() == [0] and len(needed(found).table)
+
+
+def test_the_table_has_each_networks_dearest_heads_of_the_first_layer():
+    table = needed_heads(results(FIRST, SECOND, NEVER)).table.set_index("init_seed")
+    assert table["dearest before"].to_dict() == {0: "L0H0", 1: "L0H0"}
+    assert table["dearest at the end"].to_dict() == {0: "L0H0", 1: "L0H1"}
+    assert table.loc[1, "lost without it before":"lost without it at the end"].tolist() == [0.5, 0.0]
+    assert table.loc[1, "lost without that before":"lost without that at the end"].tolist() == [0.0, 1.0]
+    assert table["lost without the first MLP before"].tolist() == [0.75, 0.0]
 
 
 def test_the_figure_takes_the_dearest_heads_at_the_end_away():
-    drawn = needed(results(FIRST, SECOND)).table
+    drawn = needed(results(FIRST, SECOND, NEVER)).table
+    assert set(drawn["init_seed"]) == {0, 1}
     lines = drawn[drawn["init_seed"] == 0].pivot(index="step", columns="series", values="value")
-    assert lines["without the first layer's dearest head"].tolist() == FIRST[FIRST["site"] == "L0H0"]["value"].tolist()
-    assert lines["without the second layer's dearest head"].tolist()[-1] == 0.5
-    assert torch.tensor(lines["the whole network"].tolist()).max() == 1.0
+    means = FIRST[FIRST["edit"] == readings.MEAN].groupby("site")["value"].apply(list)
+    assert lines["without the first layer's dearest head"].tolist() == means["L0H0"]
+    assert lines["without the second layer's dearest head"].tolist() == means["L1H0"]
+    assert lines["without the first MLP"].tolist() == means["L0MLP"]
+    assert lines["the whole network"].tolist() == FIRST[FIRST["metric"] == "accuracy"]["value"].tolist()

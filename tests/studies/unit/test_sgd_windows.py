@@ -9,8 +9,8 @@ from shipped_stream import BEFORE, BEHIND, TASK, FewCheckpoints, shipped_network
 
 from circuitcore.models import forward
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import LARGE, WINDOWS
-from retrieval_circuits.sgd_formation.figures.windows import exchanged_states
+from retrieval_circuits.sgd_formation.design import LARGE, THROUGH, WINDOWS
+from retrieval_circuits.sgd_formation.figures.windows import exchanged_in_small, exchanged_states
 from retrieval_circuits.sgd_formation.measures import Window, windows
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.windows import BY_LOT, NOTHING, OTHER_ROWS, SAME
@@ -85,9 +85,9 @@ def test_a_network_that_does_not_rise_is_asked_and_says_nothing(run, steps):
     assert carried(of_arm(table), LARGE).empty
 
 
-def of_arm(*tables):
-    """Results of networks of the arm."""
-    rows = pd.concat([table.assign(arm=LARGE, init_seed=seed) for seed, table in enumerate(tables)])
+def of_arm(*tables, arm=LARGE):
+    """Results of networks of an arm."""
+    rows = pd.concat([table.assign(arm=arm, init_seed=seed) for seed, table in enumerate(tables)])
     runs = rows[["arm", "init_seed", "run_id"]].drop_duplicates()
     return Results(runs.assign(metric="", step=0, value=0.0), pd.DataFrame(), "paper", {WINDOWS: rows})
 
@@ -124,3 +124,5 @@ def test_the_figure_names_stages_by_the_part_before_them_and_leaves_other_rows_o
     ]  # fmt: skip
     ends = drawn[drawn["group"] == "MLP of layer 2"].set_index("series")["value"]
     assert ends["lost by earlier states"] == pytest.approx(1, abs=0.1) and ends["regained by lot"] < 0.1
+    small = exchanged_in_small(of_arm(table, arm=THROUGH)).table
+    assert small["value"].tolist() == drawn["value"].tolist() and set(small["arm"]) == {THROUGH}
