@@ -13,7 +13,7 @@ from retrieval_circuits.six_run_matrix.readings.forced import DEEP, EIGHT, HARDL
 
 SEEN_AT_THE_VALUE = (
     "It sees attention to the value alone. By what its heads are worth at the read-out, the last layer comes before "
-    "the middle one in five of nine networks at the arrow and in none at the query, and this claim would be open; that "
+    "the middle one in six of ten networks at the arrow and in none at the query, and this claim would be open; that "
     "was found in review."
 )
 TRAINED_ON = (
