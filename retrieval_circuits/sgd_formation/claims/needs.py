@@ -7,8 +7,7 @@ MLP 77 % [66, 89] of what is read before the rise is lost, without the last 12 %
 the dearest of the others there (SF63). Of five that rise, none regains nine tenths behind the heads of the second
 layer, but 26 to 70 % (SF64); behind the first layer they regain 14 % [1, 28] (SF65), and lose 38 points [20, 56] more
 than by lot (SF66). With that known, the same claims are asked of eight new networks, of which nothing was known; they
-were to be eight, whatever they show. No sentence and no bound was changed. Remarks came
-after the result.
+were to be eight, whatever they show. No sentence and no bound was changed. Remarks came after the result.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
