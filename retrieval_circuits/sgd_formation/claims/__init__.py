@@ -9,9 +9,10 @@ from retrieval_circuits.sgd_formation.claims.neurons import NEURONS
 from retrieval_circuits.sgd_formation.claims.reach import REACH
 from retrieval_circuits.sgd_formation.claims.small_networks import BENCHMARK, LOOKING, ORDER, PARTS
 from retrieval_circuits.sgd_formation.claims.source_network import SOURCE_NETWORK
+from retrieval_circuits.sgd_formation.claims.updates import UPDATES
 from retrieval_circuits.sgd_formation.claims.windows import WHAT_CARRIES
 
 CLAIMS = (
     *(*BENCHMARK, *LOOKING, *REACH, *KNOWN, *ORDER, *PARTS, *NEURONS),
-    *(*SOURCE_NETWORK, *FAMILIES, *AT_ITS_SIZE, *WHAT_CARRIES, *WHERE, *NEEDED, *CARRIED),
+    *(*SOURCE_NETWORK, *FAMILIES, *AT_ITS_SIZE, *WHAT_CARRIES, *WHERE, *NEEDED, *CARRIED, *UPDATES),
 )

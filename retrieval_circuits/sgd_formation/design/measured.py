@@ -24,6 +24,7 @@ from retrieval_circuits.sgd_formation.design.networks import (
     OUR_RULES,
     REPORTED,
     SET_ASIDE,
+    SHARES,
     SHOWN_AT,
     SOURCE_FLOOR,
     SOURCE_RULES,
@@ -68,6 +69,7 @@ from retrieval_circuits.sgd_formation.measures import (
     spectra,
     states_exchanged,
     stream_scores,
+    update_shares,
     without_neurons,
 )
 from retrieval_circuits.sgd_formation.measures.bases import ALL, UPDATES
@@ -79,7 +81,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     Parts taken away at the end, but for networks that are trained on. On fresh rows links, neurons, families and what
     reads go by without a look-up; the source's network there, links and states exchanged; where weights are shipped,
     what carries an answer. Of networks looked at through training, answers alone, also without each part at each
-    checkpoint, and states exchanged.
+    checkpoint, states exchanged, and shares of updates.
     """
     if arm == THROUGH:
         return _through(params.n_rows)
@@ -106,9 +108,10 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def _through(n_rows: int) -> tuple[Instrument, ...]:
-    """What is read at each checkpoint, also without one part, and what carries the rise."""
+    """What is read at each checkpoint, also without one part, what carries the rise, and whose updates are."""
     removed = Removed(n_rows=min(N_SET_ASIDE, n_rows), splits=(REPORTED[THROUGH],))
-    return Instrument(name="measurements", version=1, measures=parts_needed, settings=removed), _window(n_rows)
+    needed = Instrument(name="measurements", version=1, measures=parts_needed, settings=removed)
+    return needed, _window(n_rows), Instrument(name=SHARES, version=1, measures=update_shares, when="pairs")
 
 
 def _neurons(n_rows: int) -> Instrument:

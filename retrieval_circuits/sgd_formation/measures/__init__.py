@@ -17,6 +17,7 @@ from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scor
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_formation.measures.spectra import spectra
 from retrieval_circuits.sgd_formation.measures.steps import AtSteps
+from retrieval_circuits.sgd_formation.measures.updates import update_shares
 from retrieval_circuits.sgd_formation.measures.windows import Window, states_exchanged
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "source_rules",
     "spectra",
     "states_exchanged",
+    "update_shares",
     "stream_scores",
     "without_neurons",
 ]
