@@ -13,6 +13,7 @@ from retrieval_circuits.sgd_formation.figures import (
     shortcut,
     source_network,
     streams,
+    updates,
     windows,
 )
 
@@ -20,7 +21,7 @@ VIEWS = {
     name: view
     for part in (
         *(streams, chapter, known, late, neurons, hypotheses, shortcut),
-        *(source_network, rises, large, families, windows, needs),
+        *(source_network, rises, large, families, windows, needs, updates),
     )
     for name, view in part.VIEWS.items()
 }

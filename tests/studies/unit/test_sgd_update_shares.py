@@ -7,6 +7,7 @@ from shipped_stream import BEFORE, BEHIND, FewCheckpoints, shipped_network
 
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import REPORTED, SHARES, THROUGH
+from retrieval_circuits.sgd_formation.figures.updates import update_links, updated
 from retrieval_circuits.sgd_formation.measures import update_shares, updates
 from retrieval_circuits.sgd_formation.readings import updates as readings
 
@@ -135,3 +136,20 @@ def test_a_network_that_never_reads_a_quarter_has_no_dearest_head():
     found = planted({part: FLAT for part in HEADS}, accuracy=[0.1] * 11)
     assert readings.lead("L0", readings.BEFORE)(found).empty
     assert readings.as_large_by_shifting(found).empty
+
+
+def test_figure_and_table_take_the_dearest_heads_of_each_layer():
+    shares = {"L0H0": 0.2 + GAINS, "L0H1": FLAT, "L1H0": 0.4 - GAINS / 10, "L1H1": 0.2 + GAINS / 10}
+    found = planted(shares)
+    drawn = updated(found).table
+    lines = {name: rows["value"].tolist() for name, rows in drawn.groupby("series", observed=True)}
+    expected = {"first": ("L0H0", "L0H1"), "second": ("L1H1", "L1H0")}
+    for layer, (head, other) in expected.items():
+        assert lines[f"the {layer} layer's dearest head"] == pytest.approx(shares[head])
+        assert lines[f"the {layer} layer's others, mean"] == pytest.approx(shares[other])
+    assert drawn["step"].tolist()[:10] == list(range(-200, 300, 50))  # half is right first at step 240 of 500
+    (row,) = update_links(found).table.to_dict("records")
+    assert (row["init_seed"], row["the first layer's dearest head"]) == (1, "L0H0")
+    assert row["its link with what is gained"] == row["link of the second layer's dearest head"] == 1
+    assert row["in the rise, ahead by"] == pytest.approx((0.2 + np.mean(GAINS[3:6])) / 0.1 - 1, abs=0.01)
+    assert np.isnan(row["link of the layer's others"]) and row["shifts with a link as close"] == 0.1
