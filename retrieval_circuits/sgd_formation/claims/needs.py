@@ -8,12 +8,14 @@ the dearest of the others there (SF63). Of five that rise, none regains nine ten
 layer, but 26 to 70 % (SF64); behind the first layer they regain 14 % [1, 28] (SF65), and lose 38 points [20, 56] more
 than by lot (SF66). With that known, the same claims are asked of eight new networks, of which nothing was known; they
 were to be eight, whatever they show. No sentence and no bound was changed. Remarks came after the result.
+
+Claims on what these heads join came last, when all was known of the eight but where they look.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, OfArms, Reading
 from livingpaper.claims.rules import Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, Unit, at_least, at_most
+from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, POINTS, Unit, at_least, at_most
 from retrieval_circuits.sgd_formation.claims.windows import FIRST, HALF_OF_IT, NOT_CHANGE_AT_ALL, RISE
 from retrieval_circuits.sgd_formation.design import THROUGH
 from retrieval_circuits.sgd_formation.measures.windows import BY_LOT, SAME
@@ -21,6 +23,8 @@ from retrieval_circuits.sgd_formation.readings.needs import (
     BEFORE,
     END,
     ahead_before,
+    dearest_joins,
+    joins_ahead,
     lost_without,
     lost_without_dearest,
 )
@@ -99,6 +103,49 @@ NEEDED = (
             ahead_before("L0"),
         ),
         bound=at_least(0, "as much as the dearest of the others"),
+    ),
+)
+JOINING = (
+    Claim(
+        id="SF71",
+        says=Says(
+            holds="Before small networks read, the head of the first layer that will cost most already joins more "
+            "values to their keys than any other there.",
+            fails="Before small networks read, the head of the first layer that will cost most does not yet join more "
+            "values to their keys than every other there.",
+            whether="whether the first layer's dearest head joins most there before small networks read",
+        ),
+        reading=Reading(
+            "attention from values to their keys before a quarter of the reads is right, of the first layer's head "
+            "that costs most at the end, less the largest of the others there",
+            POINTS,
+            joins_ahead(BEFORE),
+        ),
+        bound=at_least(0, "as much as any other"),
+        controls=(
+            Control(
+                reading=Reading("the same at the end", POINTS, joins_ahead(END)),
+                bound=at_least(0, "the head that costs most is the one that joins"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SF72",
+        says=Says(
+            holds="In most small networks the head of the first layer that costs most before they read is the one that "
+            "joins most values to their keys then.",
+            fails="In most small networks the head of the first layer that costs most before they read is not the one "
+            "that joins most values to their keys then.",
+            whether="whether in most small networks the first layer's dearest head before they read is the one that "
+            "joins most then",
+        ),
+        reading=Reading(
+            "whether the first layer's head that costs most before a quarter of the reads is right joins most then",
+            COUNT,
+            dearest_joins(BEFORE),
+        ),
+        rule=Share(each=at_least(1, "it does")),
+        bound=MORE_OFTEN_THAN_NOT,
     ),
 )
 CARRIED = (

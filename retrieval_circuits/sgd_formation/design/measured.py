@@ -12,6 +12,7 @@ from retrieval_circuits.sgd_formation.design.networks import (
     FRESH,
     FULL,
     HALF,
+    JOINED,
     LARGE,
     LEARNT_FROM,
     LINKS,
@@ -56,6 +57,7 @@ from retrieval_circuits.sgd_formation.measures import (
     feature_births,
     feature_families,
     hypothesis_tests,
+    joined,
     known_scores,
     link_tests,
     margin_parts,
@@ -81,7 +83,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     Parts taken away at the end, but for networks that are trained on. On fresh rows links, neurons, families and what
     reads go by without a look-up; the source's network there, links and states exchanged; where weights are shipped,
     what carries an answer. Of networks looked at through training, answers alone, also without each part at each
-    checkpoint, states exchanged, and shares of updates.
+    checkpoint, states exchanged, what heads join, and shares of updates.
     """
     if arm == THROUGH:
         return _through(params.n_rows)
@@ -108,10 +110,12 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def _through(n_rows: int) -> tuple[Instrument, ...]:
-    """What is read at each checkpoint, also without one part, what carries the rise, and whose updates are."""
+    """Each checkpoint, also without a part; what carries the rise, what heads join, and whose updates are."""
     removed = Removed(n_rows=min(N_SET_ASIDE, n_rows), splits=(REPORTED[THROUGH],))
     needed = Instrument(name="measurements", version=1, measures=parts_needed, settings=removed)
-    return needed, _window(n_rows), Instrument(name=SHARES, version=1, measures=update_shares, when="pairs")
+    counts = Counts(n_rows=n_rows, n_looked=min(N_LOOKED, n_rows))
+    joins = Instrument(name=JOINED, version=1, measures=joined, settings=counts)
+    return needed, _window(n_rows), joins, Instrument(name=SHARES, version=1, measures=update_shares, when="pairs")
 
 
 def _neurons(n_rows: int) -> Instrument:

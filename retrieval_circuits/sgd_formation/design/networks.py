@@ -78,6 +78,8 @@ LINKS, LINKS_LATER = "links", "links_later"
 CUTS, BY_HALF = "cuts", "cuts_by_half"
 """Tables of looks that are cut: at a few steps and before a quarter of the reads is right; before half is; both at the
 end, too."""
+JOINED = "joined"
+"""Table of what heads join at each checkpoint."""
 SHARES = "update_shares"
 """Table of how long updates are between checkpoints, and which share of them each part has."""
 WINDOWS = "windows"

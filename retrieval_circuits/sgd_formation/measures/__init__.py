@@ -13,7 +13,7 @@ from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
 from retrieval_circuits.sgd_formation.measures.neurons import Neurons, without_neurons
 from retrieval_circuits.sgd_formation.measures.probe_set import Probed, probe_scores
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed, parts_needed
-from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
+from retrieval_circuits.sgd_formation.measures.scores import Counts, joined, stream_scores
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_formation.measures.spectra import spectra
 from retrieval_circuits.sgd_formation.measures.steps import AtSteps
@@ -42,6 +42,7 @@ __all__ = [
     "feature_births",
     "feature_families",
     "hypothesis_tests",
+    "joined",
     "known_scores",
     "link_tests",
     "margin_parts",

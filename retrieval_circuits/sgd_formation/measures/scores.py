@@ -75,7 +75,24 @@ def stream_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) -
     return pd.concat([*tables, rows.frame()], ignore_index=True)
 
 
+def joined(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
+    """Of each checkpoint what heads join alone: ``joins``, as ``stream_scores`` has it, kept in float16."""
+    task, tables = run.recipe.make_task(), []
+    found = asked(task, task.reported, counts.n_looked)
+    for steps, net in stacks(run):
+        rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+        add_attention(net, found, _in_half(partial(rows.add, split=task.reported)), kinds=())
+        tables.append(rows.frame())
+        progress(len(steps))
+    return pd.concat(tables, ignore_index=True)
+
+
 Add = Callable[..., None]
+
+
+def _in_half(add: Add) -> Add:
+    """The same, of numbers in float16."""
+    return lambda metric, values, *rest: add(metric, values.half(), *rest)
 
 
 def _add_mean(rows: Rows, split: str, metric: str, values: Shaped[Tensor, "ckpt read"], variable: str = "") -> None:

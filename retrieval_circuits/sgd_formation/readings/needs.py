@@ -6,7 +6,7 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import THROUGH, WITHOUT_KEY
+from retrieval_circuits.sgd_formation.design import JOINED, THROUGH, WITHOUT_KEY
 from retrieval_circuits.sgd_formation.readings.known import last_before
 from retrieval_circuits.sgd_formation.readings.networks import accuracy_curve
 
@@ -33,12 +33,26 @@ def lost_at(results: Results, when: When) -> pd.DataFrame:
 
     Without those that read nothing then; before, also without those that read a quarter from the first checkpoint on.
     """
+    return _at(share_lost(results), times(results, when)).dropna(how="all")
+
+
+def joins_at(results: Results, when: When) -> pd.DataFrame:
+    """What each head of the first layer joins, of the networks of ``lost_at``: attention from values to their keys."""
+    rows = results.rows(JOINED, arm=THROUGH, metric="joins", layer=0).astype({"site": "str"})
+    joins = rows.pivot(index=["init_seed", "step"], columns="site", values="value")
+    return _at(joins, times(results, when)).loc[lost_at(results, when).index]
+
+
+def times(results: Results, when: When) -> pd.Series:
+    """Step of that checkpoint by ``init_seed``, of the networks that have one."""
     by_seed = accuracy_curve(THROUGH)(results).groupby("init_seed")
     steps = last_before(results, WITHOUT_KEY, THROUGH) if when == BEFORE else by_seed["step"].max()
-    steps = steps[by_seed["value"].max() >= WITHOUT_KEY].dropna().astype(int)
-    lost = share_lost(results)
-    at = pd.MultiIndex.from_arrays([steps.index, steps], names=lost.index.names)
-    return lost.reindex(at).droplevel("step").dropna(how="all")
+    return steps[by_seed["value"].max() >= WITHOUT_KEY].dropna().astype(int)
+
+
+def _at(table: pd.DataFrame, steps: pd.Series) -> pd.DataFrame:
+    """Rows of a table by ``init_seed`` and ``step`` at one step of each network."""
+    return table.reindex(pd.MultiIndex.from_arrays([steps.index, steps], names=table.index.names)).droplevel("step")
 
 
 def heads_of(table: pd.DataFrame, layer: str = "L") -> pd.DataFrame:
@@ -79,5 +93,33 @@ def ahead_before(layer: str) -> OfArms:
         for seed, winner in end.loc[both].idxmax(axis=1).items():
             found[seed] = before.at[seed, winner] - before.loc[seed].drop(winner).max()
         return pd.Series(found, dtype=float).rename_axis("init_seed")
+
+    return values
+
+
+def joins_ahead(when: When) -> OfArms:
+    """Values of a reading: how much more the first layer's head that costs most at the end joins than any other there.
+
+    In attention, from -1 to 1.
+    """
+
+    @of_arms(THROUGH)
+    def values(results: Results) -> pd.Series:
+        joins, dearest = joins_at(results, when), heads_of(lost_at(results, END), "L0").idxmax(axis=1)
+        found = {}
+        for seed in joins.index.intersection(dearest.index):
+            found[seed] = joins.at[seed, dearest[seed]] - joins.loc[seed].drop(dearest[seed]).max()
+        return pd.Series(found, dtype=float).rename_axis("init_seed")
+
+    return values
+
+
+def dearest_joins(when: When) -> OfArms:
+    """Values of a reading: 1 where the first layer's dearest head of that time joins most of its layer then, else 0."""
+
+    @of_arms(THROUGH)
+    def values(results: Results) -> pd.Series:
+        dearest = heads_of(lost_at(results, when), "L0").idxmax(axis=1)
+        return (joins_at(results, when).idxmax(axis=1) == dearest).astype(float)
 
     return values

@@ -7,9 +7,16 @@ from shipped_stream import BEFORE, BEHIND, TASK, shipped_network
 from circuitcore.models import forward
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import NoRowsError
-from retrieval_circuits.sgd_formation.design import THROUGH
+from retrieval_circuits.sgd_formation.design import JOINED, THROUGH
 from retrieval_circuits.sgd_formation.figures.needs import needed, needed_heads
-from retrieval_circuits.sgd_formation.measures import Removed, part_removed, parts_needed
+from retrieval_circuits.sgd_formation.measures import (
+    Counts,
+    Removed,
+    joined,
+    part_removed,
+    parts_needed,
+    stream_scores,
+)
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.readings import needs as readings
 from retrieval_circuits.sgd_formation.readings.needs import BEFORE as EARLY
@@ -125,3 +132,41 @@ def test_the_figure_takes_the_dearest_heads_at_the_end_away():
     assert lines["without the second layer's dearest head"].tolist() == means["L1H0"]
     assert lines["without the first MLP"].tolist() == means["L0MLP"]
     assert lines["the whole network"].tolist() == FIRST[FIRST["metric"] == "accuracy"]["value"].tolist()
+
+
+def joining(found, *networks):
+    """The same results with what heads join, of each network by head and checkpoint."""
+    columns = ["init_seed", "step", "site", "layer", "value"]
+    rows = [
+        (seed, 50 * at, head, int(head[1]), value)
+        for seed, heads in enumerate(networks)
+        for head, values in heads.items()
+        for at, value in enumerate(values)
+    ]
+    table = pd.DataFrame(rows, columns=columns).assign(arm=THROUGH, metric="joins", run_id="a run")
+    return Results(found.measurements, pd.DataFrame(), "paper", {JOINED: table})
+
+
+def test_what_the_dearest_head_joins_is_held_against_the_best_of_the_others():
+    """L0H0 costs most at the end in the first network, L0H1 in the second, where L0H0 did before."""
+    found = joining(
+        results(FIRST, SECOND, NEVER),
+        {"L0H0": [0, 0, 0.3, 0, 0.9], "L0H1": [0, 0, 0.5, 0, 0.1], "L1H0": [1.0] * 5},
+        {"L0H0": [0, 0.8, 0, 0, 0.2], "L0H1": [0, 0.1, 0, 0, 0.6], "L1H0": [1.0] * 5},
+        {"L0H0": [0.5] * 5, "L0H1": [0.4] * 5, "L1H0": [1.0] * 5},
+    )
+    assert readings.joins_ahead(EARLY)(found).to_dict() == pytest.approx({0: -0.2, 1: -0.7})
+    assert readings.joins_ahead(END)(found).to_dict() == pytest.approx({0: 0.8, 1: 0.4})
+    assert readings.dearest_joins(EARLY)(found).to_dict() == {0: 0.0, 1: 1.0}
+    assert readings.dearest_joins(END)(found).to_dict() == {0: 1.0, 1: 1.0}
+
+
+def test_what_is_joined_is_what_the_long_list_of_scores_has(run):
+    """The other instrument asks for far more; both round otherwise."""
+    counts = Counts(n_rows=12, n_looked=12)
+    short, whole = (measures(run, counts, lambda done: None) for measures in (joined, stream_scores))
+    places = ["step", "layer", "head"]
+    whole = whole[whole["metric"] == "joins"].set_index(places)["value"]
+    found = short.set_index(places)["value"]
+    assert set(short["metric"]) == {"joins"} and len(found) == 24 and found.max() > 0.5
+    assert found.to_dict() == pytest.approx(whole.to_dict(), rel=2**-11)
