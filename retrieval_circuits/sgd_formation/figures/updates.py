@@ -10,10 +10,10 @@ from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, aro
 from retrieval_circuits.sgd_formation.figures.needs import LAYERS
 from retrieval_circuits.sgd_formation.readings.needs import END, heads_of, lost_at
 from retrieval_circuits.sgd_formation.readings.updates import (
-    BEFORE,
     DEAREST,
     RISE,
     THE_OTHERS,
+    UNTIL_THEN,
     as_large_by_shifting,
     lead,
     of_dearest,
@@ -43,7 +43,7 @@ def update_links(results: Results) -> View:
     with what is gained.
     """
     numbers = {
-        "before a quarter of the reads, ahead of the others by": lead("L0", BEFORE),
+        "before a quarter of the reads, ahead of the others by": lead("L0", UNTIL_THEN),
         "in the rise, ahead by": lead("L0", RISE),
         "its link with what is gained": with_gains("L0", DEAREST),
         "link of the layer's others": with_gains("L0", THE_OTHERS),

@@ -55,7 +55,7 @@ __all__ = [
     "source_rules",
     "spectra",
     "states_exchanged",
-    "update_shares",
     "stream_scores",
+    "update_shares",
     "without_neurons",
 ]

@@ -17,10 +17,12 @@ from retrieval_circuits.sgd_formation.readings.networks import accuracy_curve
 Whose = Literal["the dearest", "the others"]
 DEAREST, THE_OTHERS = "the dearest", "the others"
 """The head of a layer that costs most at the end, and the mean of the layer's others."""
-Phase = Literal["before", "rise"]
-BEFORE, RISE = "before", "rise"
+Phase = Literal["until then", "rise"]
+UNTIL_THEN, RISE = "until then", "rise"
 """Intervals up to the last checkpoint before a quarter of the reads is right; and from it to the first checkpoint with
 nine in ten, or to the last of all."""
+TIES = 1e-12
+"""Correlations that differ by less are equal: sums in another order differ in the last bits."""
 
 
 def shares(results: Results) -> pd.DataFrame:
@@ -38,10 +40,10 @@ def gains(results: Results) -> pd.Series:
 def of_dearest(table: pd.DataFrame, results: Results, layer: str, whose: Whose) -> pd.Series:
     """Of columns by part, that of a layer's dearest head at the end, or the mean of the layer's others.
 
-    Of networks that come to read a quarter; the others have no head that reads need.
+    Of networks in the table that come to read a quarter; the others have no head that reads need.
     """
-    found = []
-    for seed, head in heads_of(lost_at(results, END), layer).idxmax(axis=1).items():
+    dearest, found = heads_of(lost_at(results, END), layer).idxmax(axis=1), []
+    for seed, head in dearest[dearest.index.isin(table.index.unique("init_seed"))].items():
         heads = heads_of(table.loc[[seed]], layer)
         found.append(heads[head] if whose == DEAREST else heads.drop(columns=head).mean(axis=1))
     return pd.concat(found) if found else pd.Series(dtype=float, index=table.index[:0])
@@ -68,7 +70,7 @@ def lead(layer: str, phase: Phase) -> OfArms:
 def _is_in(intervals: pd.MultiIndex, results: Results, phase: Phase) -> np.ndarray:
     seeds, steps = intervals.get_level_values("init_seed"), intervals.get_level_values("step")
     begins = seeds.map(last_before(results, WITHOUT_KEY, THROUGH))
-    if phase == BEFORE:
+    if phase == UNTIL_THEN:
         return np.asarray(steps <= begins)
     curve = accuracy_curve(THROUGH)(results)
     nine_tenths = curve[curve["value"] >= BEHAVIOUR.value].groupby("init_seed")["step"].min()
@@ -76,20 +78,26 @@ def _is_in(intervals: pd.MultiIndex, results: Results, phase: Phase) -> np.ndarr
     return np.asarray((steps > begins) & (steps <= seeds.map(ends)))
 
 
-def with_gains(layer: str, whose: Whose) -> OfArms:
-    """Values of a reading: correlation, over all intervals, of a share of the update with what is gained."""
+def with_gains(layer: str, whose: Whose, *, in_layer: bool = False) -> OfArms:
+    """Values of a reading: correlation, over all intervals, of a share of the update with what is gained.
+
+    Args:
+        layer: of the heads, ``L0``.
+        whose: of which.
+        in_layer: as the source has it, of a head's length over that of its layer's heads together.
+    """
 
     @of_arms(THROUGH)
     def values(results: Results) -> pd.Series:
-        both = pd.DataFrame({"share": of_dearest(shares(results), results, layer, whose), "gain": gains(results)})
-        return _correlations(both.dropna()).dropna()
+        table = shares(results)
+        if in_layer:
+            heads = heads_of(table, layer)
+            table = heads.div(heads.sum(axis=1), axis=0) ** 0.5
+        both = pd.DataFrame({"share": of_dearest(table, results, layer, whose), "gain": gains(results)}).dropna()
+        found = {seed: of_one["share"].corr(of_one["gain"]) for seed, of_one in both.groupby("init_seed")}
+        return pd.Series(found, dtype=float).rename_axis("init_seed").dropna()
 
     return values
-
-
-def _correlations(both: pd.DataFrame) -> pd.Series:
-    found = {seed: of_one["share"].corr(of_one["gain"]) for seed, of_one in both.groupby("init_seed")}
-    return pd.Series(found, dtype=float).rename_axis("init_seed")
 
 
 @of_arms(THROUGH)
@@ -99,11 +107,12 @@ def as_large_by_shifting(results: Results) -> pd.Series:
     Gains are shifted against updates by every number of intervals, around the end; that of none is one of them.
     """
     table, gained, found = shares(results), gains(results), {}
+    if not table.index.isin(gained.dropna().index).all():
+        raise ValueError("update_shares has intervals for which no share of reads answered right is known at both ends")
     for seed in lost_at(results, END).index:
-        largest = largest_by_shift(
-            table.loc[seed].to_numpy(), gained.loc[seed].reindex(table.loc[seed].index).to_numpy()
-        )
-        found[seed] = float((largest >= largest[0] - 1e-12).mean())
+        parts = table.loc[seed]
+        largest = largest_by_shift(parts.to_numpy(), gained.loc[seed].loc[parts.index].to_numpy())
+        found[seed] = float((largest >= largest[0] - TIES).mean())
     return pd.Series(found, dtype=float).rename_axis("init_seed")
 
 
@@ -119,4 +128,4 @@ def largest_by_shift(
 def _standard(rows: Float[np.ndarray, "row interval"]) -> Float[np.ndarray, "row interval"]:
     centred = rows - rows.mean(axis=1, keepdims=True)
     spread = centred.std(axis=1, keepdims=True)
-    return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 1e-12)
+    return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > TIES)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from shipped_stream import BEFORE, BEHIND, FewCheckpoints, shipped_network
 
 from livingpaper.claims.results import Results
@@ -101,7 +102,7 @@ FLAT = [0.1] * 10
 def test_a_lead_is_over_the_others_of_the_layer_and_told_by_phase():
     early = [0.3] * 3 + [0.2] * 3 + [0.9] * 4  # three intervals end before a quarter is right, three are the rise
     found = planted({"L0H0": early, "L0H1": FLAT, "L1H0": FLAT, "L1H1": FLAT})
-    assert readings.lead("L0", readings.BEFORE)(found).to_dict() == pytest.approx({1: 2.0})
+    assert readings.lead("L0", readings.UNTIL_THEN)(found).to_dict() == pytest.approx({1: 2.0})
     assert readings.lead("L0", readings.RISE)(found).to_dict() == pytest.approx({1: 1.0})
     assert readings.lead("L1", readings.RISE)(found).to_dict() == pytest.approx({1: 0.0})
 
@@ -134,7 +135,7 @@ def test_shifts_are_as_if_made_one_by_one():
 
 def test_a_network_that_never_reads_a_quarter_has_no_dearest_head():
     found = planted({part: FLAT for part in HEADS}, accuracy=[0.1] * 11)
-    assert readings.lead("L0", readings.BEFORE)(found).empty
+    assert readings.lead("L0", readings.UNTIL_THEN)(found).empty
     assert readings.as_large_by_shifting(found).empty
 
 
@@ -153,3 +154,36 @@ def test_figure_and_table_take_the_dearest_heads_of_each_layer():
     assert row["its link with what is gained"] == row["link of the second layer's dearest head"] == 1
     assert row["in the rise, ahead by"] == pytest.approx((0.2 + np.mean(GAINS[3:6])) / 0.1 - 1, abs=0.01)
     assert np.isnan(row["link of the layer's others"]) and row["shifts with a link as close"] == 0.1
+
+
+@pytest.mark.parametrize(("accuracy", "in_rise"), [([0.3, *[0.9] * 10], 0), ([0.1, *[0.9] * 10], 1)])
+def test_a_network_that_reads_at_once_has_no_interval_until_then(accuracy, in_rise):
+    found = planted({part: FLAT for part in HEADS}, accuracy=accuracy)
+    assert len(readings.lead("L0", readings.RISE)(found)) == in_rise
+    until_then = readings.lead("L0", readings.UNTIL_THEN)(found)
+    assert until_then.empty and until_then.index.name == "init_seed"
+
+
+def test_by_the_sources_measure_a_share_is_a_length_within_the_layer():
+    """What all heads gain together is no link then, and of two heads one loses what the other gains."""
+    rising = {part: 0.1 * (1 + 2 * GAINS) for part in ("L0H0", "L0H1")}
+    together = planted({**rising, "L1H0": FLAT, "L1H1": FLAT})
+    assert readings.with_gains("L0", readings.DEAREST)(together).to_dict() == pytest.approx({1: 1.0})
+    assert readings.with_gains("L0", readings.DEAREST, in_layer=True)(together).abs().max() < 1e-9
+    apart = planted({"L0H0": 0.1 + GAINS / 5, "L0H1": 0.9 - GAINS / 5, "L1H0": FLAT, "L1H1": FLAT})
+    length = np.sqrt(0.1 + GAINS / 5)
+    expected = np.corrcoef(length, GAINS)[0, 1]
+    assert readings.with_gains("L0", readings.DEAREST, in_layer=True)(apart).to_dict() == pytest.approx({1: expected})
+
+
+def test_an_interval_without_a_gain_is_refused():
+    found = planted({part: [*FLAT, 0.1] for part in HEADS})  # one interval more than the network was asked about
+    with pytest.raises(ValueError, match="no share of reads answered right"):
+        readings.as_large_by_shifting(found)
+
+
+def test_broken_weights_have_no_shares():
+    masks = torch.eye(2, dtype=torch.bool)
+    change = torch.tensor([[3.0, 4.0], [0.0, 0.0], [float("nan"), 1.0]], dtype=torch.float64)
+    found = updates.shares_of(change, masks)
+    assert found[:2].tolist() == [[0.36, 0.64], [0.0, 0.0]] and found[2].isnan().all()
