@@ -108,7 +108,7 @@ LAYERS = (
         id="KF14",
         says=Says(
             holds="After two layers the words of the third permutation hold all three hops.",
-            fails="After two layers the words of the third permutation do not hold all three hops.",
+            fails="After two layers the words of the third permutation are mostly not read as holding all three hops.",
             whether="whether words of the third permutation hold three hops after two layers",
         ),
         reading=held(
@@ -129,7 +129,7 @@ LAYERS = (
         id="KF15",
         says=Says(
             holds="The query itself does not hop: before the last layer it still holds its start.",
-            fails="The query has left its start before the last layer.",
+            fails="On average the query's stream is not read as its start before the last layer.",
             whether="whether the query still holds its start before the last layer",
         ),
         reading=held(

@@ -146,7 +146,7 @@ LINKS = (
         declared="after",
         remark="Networks that had not learnt the third answer were counted, too, until the result was read again; then "
         "it was refuted. Its control, that the answer is learnt, went with them. Who has not learnt an answer looks at "
-        "it from nowhere. In two that have, a head comes near.",
+        "it from nowhere. In two that have, a head gives it more than a third.",
     ),
     Claim(
         id="SH42",

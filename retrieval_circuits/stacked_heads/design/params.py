@@ -39,7 +39,7 @@ class Params(BaseModel):
         Seeds, Field(description="init seeds of its networks of 12 layers: five hours of one core each")
     ]
     source_grid_seeds: Annotated[
-        Seeds, Field(description="init seeds of its grid of 16 cells: some 45 hours of one core a seed")
+        Seeds, Field(description="init seeds of its grid of 16 cells: some 90 hours of one core a seed")
     ]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
