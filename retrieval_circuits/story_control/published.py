@@ -5,10 +5,10 @@ SOURCE = "Retrieval Motif Emergence in Small Transformers, section 2"
 PUBLISHED = {
     "accuracy, val, best epoch": 0.0940,
     "accuracy, test, best epoch": 0.0769,
-    "accuracy, 40 words, best epoch": 0.0769,
+    "accuracy, longer context, best epoch": 0.0769,
     "accuracy, val, final": 0.0427,
     "accuracy, test, final": 0.0256,
-    "accuracy, 40 words, final": 0.0256,
+    "accuracy, longer context, final": 0.0256,
     "accuracy, train, final": 1.0,
     "births": 0,
 }

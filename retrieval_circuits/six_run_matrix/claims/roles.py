@@ -115,7 +115,7 @@ ROLES = (
         ),
         bound=RARE,
         source="source",
-        source_verdict="Supported: 9 of 72 sites, 9 of 36 of which are constant",
+        source_verdict="Supported: 9 of 72 sites; 18 of the 72 are constant",
         void="the source labels sites that are the same in all prompts of one length, such as layer 0's queries at the "
         "arrow, and a label of such a site cannot mean the slot.",
     ),

@@ -12,7 +12,9 @@ from retrieval_circuits.story_control.claims.shared import BIRTHS, BY, TRAINED_O
 from retrieval_circuits.story_control.design import PLANTED, STORY, data_set_of
 from retrieval_circuits.story_control.readings import MOTIFS, OURS, PUBLISHED
 
-NO_BIRTH_POSSIBLE = "these definitions allow no birth on the rows of the story, whatever network is trained."
+NO_BIRTH_POSSIBLE = (
+    "these definitions allow none of the four births on the rows of the story, whatever network is trained."
+)
 
 
 def _silent(definitions: str, source_verdict: str) -> Claim:
@@ -48,11 +50,12 @@ STORY_ONLY = (
     Claim(
         id="SC2",
         says=Says(
-            holds="By the source's definitions some network could have had a birth on our story, so the measurements "
-            "could have failed there.",
-            fails="By the source's definitions no network could have had a birth on our story, so the measurements "
-            "could not have failed there.",
-            whether="whether by the source's definitions any network could have had a birth on our story",
+            holds="By the source's definitions some network could have had one of the four births on our story, so the "
+            "measurements could have failed there.",
+            fails="By the source's definitions no network could have had one of the four births on our story, so the "
+            "measurements could not have failed there.",
+            whether="whether by the source's definitions any network could have had one of the four births on our "
+            "story",
         ),
         reading=_possible(STORY),
         rule=Counted(),
