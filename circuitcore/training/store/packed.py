@@ -141,7 +141,12 @@ def rows_of(runs: Sequence[PackedRun], key: str) -> tuple[pd.DataFrame, list[int
 def packed_run(folder: Path, run_id: str) -> PackedRun | None:
     """The run of that name in any pack of ``folder``; None where there is none. StoreError: a damaged index."""
     line = _told(ground.packed, folder, run_id)
-    return None if line is None else PackedRun(line)
+    return None if line is None else _of_line(line)
+
+
+@functools.lru_cache(maxsize=1024)  # a chapter's runs are asked for as published and as the reader's: one ledger serves
+def _of_line(line: Line) -> PackedRun:
+    return PackedRun(line)
 
 
 def packed_at(address: Path) -> PackedRun | None:
