@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from circuitcore.emergence.matching import MEASURES, match_heads
+from circuitcore.emergence.matching import MEASURES, match_pairs
 from circuitcore.ground.spelling import unknown
 
 TOP = 3  # heads compared by the source's overlap
@@ -168,8 +168,7 @@ def _matched(
     scores: _Scores, pairs: tuple[np.ndarray, np.ndarray], similarity: Literal["cosine", "correlation"]
 ) -> dict[str, list[float]]:
     """Similarity up to relabelling of every pair; relabelling undoes any shuffle within layers."""
-    profiles, layers = scores.values.transpose(1, 2, 0), scores.layers.tolist()
-    found = [match_heads(profiles[a], profiles[b], layers, similarity) for a, b in zip(*pairs, strict=True)]
+    found = match_pairs(scores.values.transpose(1, 2, 0), pairs, scores.layers.tolist(), similarity)
     return {
         "value": [match.similarity for match in found],
         "chance_within_layers": [match.similarity for match in found],

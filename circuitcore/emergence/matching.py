@@ -71,76 +71,122 @@ def match_heads(
         RolesError: an unknown measure, shapes differ, a value is not finite, or a profile has no direction (all zero;
             for "correlation" all equal), which makes its similarity undefined.
     """
+    shapes = np.shape(profiles_a), np.shape(profiles_b)
+    if shapes[0] != shapes[1]:
+        raise RolesError(f"profiles of two runs have one shape; got {shapes[0]} and {shapes[1]}")
+    pair = np.array([0]), np.array([1])
+    return match_pairs(np.stack([profiles_a, profiles_b]), pair, layers, measure, rng_seed)[0]
+
+
+def match_pairs(
+    profiles: Float[np.ndarray, "run head metric"],
+    pairs: tuple[Int[np.ndarray, " pair"], Int[np.ndarray, " pair"]],
+    layers: Sequence[Integral],
+    measure: Literal["cosine", "correlation"] = "correlation",
+    rng_seed: int = 0,
+) -> list[HeadMatch]:
+    """``match_heads`` of many pairs of runs, all held to the same shuffles.
+
+    Args:
+        profiles: scores of every head of every run on several metrics.
+        pairs: which run is the first of each pair, and which the second.
+        layers: the layer of each head, the same in all runs.
+        measure: as for ``match_heads``.
+        rng_seed: as for ``match_heads``.
+
+    Raises:
+        RolesError: as ``match_heads``, for any of the runs.
+    """
     if measure not in MEASURES:
         raise RolesError(unknown("measure", measure, MEASURES))
-    a, b = (_directions(profiles, measure) for profiles in (profiles_a, profiles_b))
-    layers = np.asarray(layers)
-    if a.shape != b.shape or len(layers) != len(a):
-        raise RolesError(
-            f"profiles of shapes {a.shape} and {b.shape} need one layer per head; got {len(layers)} layers"
-        )
-    similarity = a @ b.T
+    if len(layers) != profiles.shape[1]:
+        raise RolesError(f"profiles of {profiles.shape[1]} heads need one layer per head; got {len(layers)} layers")
+    directions, layers = _directions(profiles, measure), np.asarray(layers)
     blocks = [np.flatnonzero(layers == layer) for layer in np.unique(layers)]
+    shuffles = _shuffles(len(layers), rng_seed)
+    at_once, found = max(1, MOST_AT_ONCE // (len(shuffles) * _most_ways(blocks))), []
+    for start in range(0, len(pairs[0]), at_once):
+        first, second = (directions[side[start : start + at_once]] for side in pairs)
+        found += _matches(first @ second.swapaxes(1, 2), shuffles, blocks)
+    return found
+
+
+def _matches(
+    similarity: Float[np.ndarray, "pair head head"], shuffles: Int[np.ndarray, "order head"], blocks: list[np.ndarray]
+) -> list[HeadMatch]:
+    """The match of each pair whose heads are so similar."""
+    n_heads, n_shuffles = similarity.shape[1], len(shuffles)
     relabel = _best(similarity, blocks)
-    per_head = similarity[np.arange(len(relabel)), relabel]
-    exact = math.factorial(len(a)) <= MOST_EXACT
-    shuffled = _best_means(similarity, _shuffles(len(a), rng_seed), blocks)
-    within = sum(similarity[np.ix_(block, block)].mean() * len(block) for block in blocks) / len(a)
+    per_head = np.take_along_axis(similarity, relabel[:, :, None], axis=2)[:, :, 0]
+    means, shuffled = per_head.mean(axis=1), _best_means(similarity, shuffles, blocks)
+    flat = similarity.reshape(len(similarity), -1)
+    inside = (np.take(flat, (block[:, None] * n_heads + block).ravel(), axis=1) for block in blocks)
+    within = sum(one.mean(axis=1) * len(block) for one, block in zip(inside, blocks, strict=True)) / n_heads
     # Sums in another order differ in the last bits; equal matches must stay equal. A drawn sample never gives 0.
-    reached = int((shuffled >= per_head.mean() - 1e-12).sum())
-    return HeadMatch(
-        relabel=tuple(int(head) for head in relabel),
-        per_head=tuple(float(value) for value in per_head),
-        similarity=float(per_head.mean()),
-        chance=float(within),
-        chance_best=float(shuffled.mean()),
-        p_value=reached / len(shuffled) if exact else (reached + 1) / (len(shuffled) + 1),
-        method="exact" if exact else "resampled",
-        n_shuffles=len(shuffled),
-    )
+    reached = (shuffled >= means[:, None] - 1e-12).sum(axis=1)
+    exact = math.factorial(n_heads) <= MOST_EXACT
+    p_values = reached / n_shuffles if exact else (reached + 1) / (n_shuffles + 1)
+    method, columns = "exact" if exact else "resampled", (means, within, shuffled.mean(axis=1), p_values)
+    return [
+        HeadMatch(tuple(heads), tuple(values), *levels, method, n_shuffles)
+        for heads, values, *levels in zip(
+            relabel.tolist(), per_head.tolist(), *(c.tolist() for c in columns), strict=True
+        )
+    ]
 
 
 def _directions(
-    profiles: Float[np.ndarray, "head metric"], measure: Literal["cosine", "correlation"]
-) -> Float[np.ndarray, "head metric"]:
+    profiles: Float[np.ndarray, "run head metric"], measure: Literal["cosine", "correlation"]
+) -> Float[np.ndarray, "run head metric"]:
     """Profiles at length 1, so that a dot product is the similarity asked for."""
     if not np.isfinite(profiles).all():
-        heads = np.flatnonzero(~np.isfinite(profiles).all(axis=1)).tolist()
+        heads = np.flatnonzero(~np.isfinite(profiles).all(axis=(0, 2))).tolist()
         raise RolesError(f"profiles must be finite; heads {heads} are not")
-    centred = profiles - profiles.mean(axis=1, keepdims=True) if measure == "correlation" else profiles
-    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-    flat = np.flatnonzero(lengths[:, 0] <= 1e-12 * np.abs(profiles).max(initial=1.0)).tolist()
+    centred = profiles - profiles.mean(axis=2, keepdims=True) if measure == "correlation" else profiles
+    lengths = np.linalg.norm(centred, axis=2, keepdims=True)
+    none = 1e-12 * np.abs(profiles).max(axis=(1, 2), keepdims=True, initial=1.0)
+    flat = np.flatnonzero((lengths <= none).any(axis=(0, 2))).tolist()
     if flat:
         raise RolesError(f"the {measure} of heads {flat} is undefined: their profiles have no direction")
     return centred / lengths
 
 
-def _best(similarity: Float[np.ndarray, "head head"], blocks: list[np.ndarray]) -> np.ndarray:
-    """The relabelling within blocks whose summed similarity is largest."""
-    relabel = np.arange(len(similarity))
+def _best(similarity: Float[np.ndarray, "pair head head"], blocks: list[np.ndarray]) -> Int[np.ndarray, "pair head"]:
+    """For each pair the relabelling within blocks whose summed similarity is largest."""
+    relabel = np.tile(np.arange(similarity.shape[1]), (len(similarity), 1))
     for block in blocks:
-        rows, columns = scipy.optimize.linear_sum_assignment(similarity[np.ix_(block, block)], maximize=True)
-        relabel[block[rows]] = block[columns]
+        inside = similarity[:, block[:, None], block]
+        for place, one in enumerate(inside):  # scipy assigns one pair's heads at a time
+            rows, columns = scipy.optimize.linear_sum_assignment(one, maximize=True)
+            relabel[place, block[rows]] = block[columns]
     return relabel
 
 
 def _best_means(
-    similarity: Float[np.ndarray, "head head"], orders: Int[np.ndarray, "order head"], blocks: list[np.ndarray]
-) -> Float[np.ndarray, " order"]:
+    similarity: Float[np.ndarray, "pair head head"], orders: Int[np.ndarray, "order head"], blocks: list[np.ndarray]
+) -> Float[np.ndarray, "pair order"]:
     """Mean similarity under the best relabelling within blocks, for each order of the second run's heads.
 
-    Blocks of few heads are relabelled in every way, for all orders at once; others one by one.
+    Blocks of few heads are relabelled in every way, for all pairs and orders at once; others one by one.
     """
-    if len(orders) * max(math.factorial(len(block)) for block in blocks) > MOST_AT_ONCE:
-        best = [_best(similarity[:, order], blocks) for order in orders]
-        return similarity[np.arange(len(similarity)), np.take_along_axis(orders, np.array(best), axis=1)].mean(axis=1)
-    picked = np.empty(orders.shape)
+    n_pairs, n_heads, _ = similarity.shape
+    if len(orders) * _most_ways(blocks) > MOST_AT_ONCE:
+        best = np.array([_best(one[:, orders].swapaxes(0, 1), blocks) for one in similarity])
+        places = np.take_along_axis(np.broadcast_to(orders, best.shape), best, axis=2)
+        return np.take_along_axis(similarity, places.swapaxes(1, 2), axis=2).mean(axis=1)
+    picked = np.empty((n_pairs, *orders.shape))
     for block in blocks:
         ways = np.array(list(permutations(range(len(block)))))
-        found = similarity[block, orders[:, block][:, ways]]  # [order, way, head of the block]
-        best = found.sum(axis=-1).argmax(axis=1)
-        picked[:, block] = found[np.arange(len(orders)), best]
-    return picked.mean(axis=1)
+        places = block * n_heads + orders[:, block][:, ways]  # [order, way, head of the block]
+        found = similarity.reshape(n_pairs, -1)[:, places]
+        best = found.sum(axis=-1).argmax(axis=2)
+        picked[:, :, block] = np.take_along_axis(found, best[:, :, None, None], axis=2)[:, :, 0]
+    return picked.mean(axis=2)
+
+
+def _most_ways(blocks: list[np.ndarray]) -> int:
+    """In how many ways the largest block can be relabelled."""
+    return max(math.factorial(len(block)) for block in blocks)
 
 
 def _shuffles(n: int, rng_seed: int) -> Int[np.ndarray, "order head"]:

@@ -8,10 +8,11 @@ arm share lies in ``PACK/ARM/`` (``circuitcore.training.store.packed`` says what
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from circuitcore.ground.contents import ContentsError, unreadable
 from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, names_in, parse_json, read_file
@@ -22,9 +23,11 @@ RUN_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{12}")
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _LEVEL = 22  # of Zstandard; the longest index takes three seconds
 _ARM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # a folder's name on any disk
+_NAMED = re.compile(rb'"run_id"\s*:\s*"([A-Za-z0-9_-]+)"')
+_Read = TypeVar("_Read")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """One run of an index.
 
@@ -67,7 +70,11 @@ def _packs(folder: Path) -> list[str]:
 
 def packed(folder: Path, run_id: str) -> Line | None:
     """The line of a run in any pack of ``folder``; None where there is none. ContentsError: a damaged index."""
-    return next((lines[run_id] for pack in _packs(folder) if run_id in (lines := _index(folder, pack))), None)
+    packs = _packs(folder)
+    # To understand an index takes ten times as long as to see that a run is named in it: those that do not come last.
+    likely = (pack for pack in packs if run_id in _of_index(_named, folder, pack))
+    others = (pack for pack in packs if run_id not in _of_index(_named, folder, pack))
+    return next((lines[run_id] for pack in chain(likely, others) if run_id in (lines := _index(folder, pack))), None)
 
 
 def all_packed(folder: Path) -> Iterator[Line]:
@@ -96,12 +103,17 @@ def read_index(pack: Path) -> Mapping[str, Line]:
 
 
 def _index(folder: Path, pack: str) -> Mapping[str, Line]:
+    return _of_index(_read, folder, pack)
+
+
+def _of_index(read: Callable[..., _Read], folder: Path, pack: str) -> _Read:
+    """What ``read`` makes of a pack's index: its name, and marks that are others once it has changed."""
     name = os.path.join(folder, pack, INDEX_NAME)
     try:
         state = os.stat(name)
     except OSError as error:
         raise unreadable(Path(name), error) from error
-    return _read(name, state.st_ino, state.st_mtime_ns, state.st_size)
+    return read(name, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
 def index_of(lines: Iterable[str]) -> bytes:
@@ -141,23 +153,35 @@ def index_lines(data: bytes) -> list[bytes]:
 @functools.lru_cache(maxsize=32)  # a changed file has other marks
 def _read(name: str, *marks: int) -> Mapping[str, Line]:
     path = Path(name)
-    remedy = f"Restore it (git restore {path})."
-    try:
-        lines = index_lines(read_file(path, MAX_JSON_BYTES))
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except ValueError as error:
-        raise ContentsError(f"{path}: damaged ({error}). {remedy}") from error
     found: dict[str, Line] = {}
-    for number, text in enumerate(lines, 1):
+    for number, text in enumerate(_unpacked(path), 1):
         try:
             line = _line(path.parent, parse_json(text))
             if line.run_id in found:
                 raise ValueError(f"run {line.run_id} stands there twice")
         except ValueError as error:
-            raise ContentsError(f"{path}: line {number} is damaged ({error}). {remedy}") from error
+            raise ContentsError(f"{path}: line {number} is damaged ({error}). {_remedy(path)}") from error
         found[line.run_id] = line
     return found
+
+
+@functools.lru_cache(maxsize=32)
+def _named(name: str, *marks: int) -> frozenset[str]:
+    """What an index may have lines of: all that it calls a run anywhere, seen without understanding it."""
+    return frozenset(run_id.decode() for line in _unpacked(Path(name)) for run_id in _NAMED.findall(line))
+
+
+def _unpacked(path: Path) -> list[bytes]:
+    try:
+        return index_lines(read_file(path, MAX_JSON_BYTES))
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError as error:
+        raise ContentsError(f"{path}: damaged ({error}). {_remedy(path)}") from error
+
+
+def _remedy(path: Path) -> str:
+    return f"Restore it (git restore {path})."
 
 
 def _line(pack: Path, fields: Any) -> Line:

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -101,8 +102,10 @@ class Results:
 
     def at_final(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
         """Rows of one metric at the last measured checkpoint of each run; arguments as in ``curve``."""
-        rows = self.curve(metric, arm, **where)
-        rows = rows[rows["step"] == rows["run_id"].map(self._last_steps)].reset_index(drop=True)
+        if isinstance(metric, str) and isinstance(arm, (str, type(None))):
+            with suppress(SelectionError):  # what there is to choose from is said of all checkpoints, below
+                return _select(self._ends(metric, arm), **where).reset_index(drop=True)
+        rows = self._last_of_each(self.curve(metric, arm, **where)).reset_index(drop=True)
         if rows.empty:
             raise SelectionError(f"metric {metric!r} was not measured at the last checkpoint of any selected run")
         return rows
@@ -141,6 +144,22 @@ class Results:
         if (metric, arm) not in self._taken:
             self._taken[metric, arm] = _select(self._of_metric(metric), arm=arm)
         return self._taken[metric, arm]
+
+    def _ends(self, metric: str, arm: str | None) -> pd.DataFrame:
+        """Rows of a metric, in one arm or all, at the last checkpoints; SelectionError where there is none."""
+        if (metric, arm) not in self._at_ends:
+            rows = self._last_of_each(self._of_metric(metric) if arm is None else self._of_arm(metric, arm))
+            if rows.empty:
+                raise SelectionError
+            self._at_ends[metric, arm] = rows
+        return self._at_ends[metric, arm]
+
+    def _last_of_each(self, rows: pd.DataFrame) -> pd.DataFrame:
+        return rows[rows["step"] == rows["run_id"].map(self._last_steps)]
+
+    @functools.cached_property
+    def _at_ends(self) -> dict[tuple[str, str | None], pd.DataFrame]:
+        return {}
 
     @functools.cached_property
     def _taken(self) -> dict[str | tuple[str, str], pd.DataFrame]:

@@ -68,8 +68,12 @@ def births_lab(
         heat, *verdict(counted, order_of(curves, "runs"), words, room, size), data=curves,
         transform=[*chosen, *_births(own=own)], spacing=12,
     )  # fmt: skip
-    tables = [alt.param(name="times", value=times), alt.param(name="intervals", value=intervals(size))]
-    chart = chart.resolve_scale(color="independent").add_params(*controls(definitions, own=own), *tables)
+    tables = {"times": times, "intervals": intervals(size)}
+    named = [alt.param(name=name, value=[]) for name in tables]
+    chart = chart.resolve_scale(color="independent").add_params(*controls(definitions, own=own), *named)
+    for param in chart.params:
+        if param.name in tables:  # long lists, which Altair would have copied for every part of the chart
+            param.value = tables[param.name]
     if definitions:
         chart.usermeta = {"presets": presets(definitions, own=own)}
     return chart
@@ -117,7 +121,11 @@ def _size(curves: pd.DataFrame) -> Size:
 
 def _whole(values: pd.Series) -> list[int | None]:
     """Whole numbers, None where one is missing; nothing at all where all are."""
-    return [] if values.isna().all() else [None if pd.isna(value) else int(value) for value in values]
+    numbers = values.to_numpy(float, na_value=np.nan)
+    absent = np.isnan(numbers)
+    if absent.all():
+        return []
+    return [None if none else int(number) for none, number in zip(absent.tolist(), numbers.tolist(), strict=True)]
 
 
 def _require(curves: pd.DataFrame, first: str, second: str) -> None:

@@ -4,6 +4,7 @@ The arithmetic of ``emergence.spread``, ``emergence.order`` and the rule ``claim
 of the chart; a test holds them together. Vega has no quantiles: every interval that can come up stands in a table.
 """
 
+import functools
 import json
 import math
 import re
@@ -131,6 +132,7 @@ def _interval(size: Size) -> list[dict[str, Any]]:
     return [{"calculate": how, "as": name} for name, how in made.items()]
 
 
+@functools.lru_cache(maxsize=4)  # the layouts for a page and a phone have the same
 def intervals(size: Size) -> list[list[list[float]]]:
     """The interval of every share that can come up: by number of seeds, then by successes in parts of a seed."""
     found: list[list[list[float]]] = [[]]

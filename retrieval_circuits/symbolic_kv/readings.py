@@ -103,6 +103,7 @@ def operator_births_by_gate(results: Results) -> pd.DataFrame:
     return found[found["motif"].isin(OPERATORS)].reset_index(drop=True)
 
 
+@functools.lru_cache(maxsize=32)
 def chosen_heads(results: Results, role: str, arm: str = TRAINED) -> pd.Series:
     """The head that plays a role in each seed at the end of training, indexed by ``init_seed``."""
     metric, layer = BEST_HEADS[role]

@@ -23,7 +23,7 @@ from circuitcore.ground.contents import ContentsError
 from circuitcore.ground.packed import INDEX_NAME, Line
 from circuitcore.ground.reading import canonical_json
 from circuitcore.training.errors import REMEDY, StoreError
-from circuitcore.training.store.digests import cells_of, cells_sha256
+from circuitcore.training.store.digests import cells_of, cells_sha256, numbered
 from circuitcore.training.store.file_bytes import read_checked, sha256
 from circuitcore.training.store.ledger import Ledger, packed_name
 from circuitcore.training.store.parquet import from_parquet
@@ -141,7 +141,12 @@ def rows_of(runs: Sequence[PackedRun], key: str) -> tuple[pd.DataFrame, list[int
 def packed_run(folder: Path, run_id: str) -> PackedRun | None:
     """The run of that name in any pack of ``folder``; None where there is none. StoreError: a damaged index."""
     line = _told(ground.packed, folder, run_id)
-    return None if line is None else PackedRun(line)
+    return None if line is None else _of_line(line)
+
+
+@functools.lru_cache(maxsize=1024)  # a chapter's runs are asked for as published and as the reader's: one ledger serves
+def _of_line(line: Line) -> PackedRun:
+    return PackedRun(line)
 
 
 def packed_at(address: Path) -> PackedRun | None:
@@ -221,4 +226,5 @@ def _read_shared(path: Path, expected: str, *marks: int) -> _Shared:
     table = from_parquet(path, read_checked(path, expected))
     if RUN_ID not in table:
         raise StoreError(f"{path}: damaged, no column says whose its rows are. {REMEDY}")
-    return _Shared(table, cells_of(table), table.groupby(RUN_ID, observed=True, sort=False).indices)
+    cells = {name: numbered(column) for name, column in cells_of(table).items()}
+    return _Shared(table, cells, table.groupby(RUN_ID, observed=True, sort=False).indices)

@@ -1,5 +1,7 @@
 """What predicts the winner, and what its growth is made of."""
 
+import functools
+
 import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
@@ -16,6 +18,7 @@ PACE = {NETWORKS: 1, DESCENT: SLOWER}
 """How many steps count as one: networks trained by SGD have so many times the steps, and checkpoints as far apart."""
 
 
+@functools.lru_cache(maxsize=64)  # each part is put beside the same whole
 def grown_by(results: Results, metric: str, variable: str = "") -> pd.Series:
     """The part of the winner's growth in ``TRACED`` that a metric of the updates has, summed over them, by order."""
     rows = results.rows("updates", arm=TRACED, metric=metric, variable=variable)

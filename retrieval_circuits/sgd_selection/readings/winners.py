@@ -1,5 +1,6 @@
 """Which head wins, when that is settled, and what is learnt."""
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -38,6 +39,7 @@ def needed(arm: str) -> tuple[float, float]:
     return (A_QUARTER, LEAD) if arm == DESCENT else (HALF, 0.0)
 
 
+@functools.lru_cache(maxsize=128)  # nearly every check and figure asks for those of some arm
 def winners(results: Results, arm: str) -> pd.Series:
     """The head of the first layer that joins most at the end, by seed; ``NOBODY`` where it lacks what is ``needed``.
 

@@ -11,8 +11,7 @@ from retrieval_circuits.six_run_matrix.readings.births import (
     SHOWN,
     corrected_curves,
     corrected_rules,
-    on_source_grid,
-    published_curves,
+    published_on_grid,
     published_rules,
 )
 
@@ -30,7 +29,7 @@ KEYS = ["arm", "init_seed", "epoch"]
 
 def birth_lab(results: Results) -> View:
     """All nine scores under both definitions, each at the checkpoints it is dated on, with the gates it has."""
-    curves = {OURS: corrected_curves(results), SOURCE: on_source_grid(published_curves(results))}
+    curves = {OURS: corrected_curves(results), SOURCE: published_on_grid(results)}
     table = pd.concat([_with_gates(rows).assign(scores=scores) for scores, rows in curves.items()], ignore_index=True)
     columns = ["scores", "arm", "init_seed", "motif", "epoch", "score", "gate_published", "gate_named"]
     return View(

@@ -45,6 +45,12 @@ def published_curves(results: Results) -> pd.DataFrame:
     return _joined(curves, results)
 
 
+@functools.lru_cache(maxsize=4)  # asked for again with every threshold and gate
+def published_on_grid(results: Results) -> pd.DataFrame:
+    """``published_curves`` at the checkpoints that the source's rule would have saved."""
+    return on_source_grid(published_curves(results))
+
+
 @functools.lru_cache(maxsize=4)
 def corrected_curves(results: Results) -> pd.DataFrame:
     """The same nine under our definitions, at every checkpoint of the matrix.
@@ -149,8 +155,7 @@ def published_births(results: Results, threshold: float | None = None, *, gate: 
         threshold: in place of the source's thresholds.
         gate: whether its gate applies (never to behaviour).
     """
-    curves = in_epochs(on_source_grid(published_curves(results)))
-    return births(curves, published_rules(threshold, gate=gate))
+    return births(in_epochs(published_on_grid(results)), published_rules(threshold, gate=gate))
 
 
 @functools.lru_cache(maxsize=4)

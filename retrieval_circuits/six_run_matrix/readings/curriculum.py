@@ -26,9 +26,8 @@ from retrieval_circuits.six_run_matrix.readings.births import (
     RUN,
     in_matrix,
     new_best,
-    on_source_grid,
     published_births,
-    published_curves,
+    published_on_grid,
     source_leaders,
 )
 
@@ -50,7 +49,7 @@ def slot_patch_born(results: Results, *, gate: bool = True) -> pd.DataFrame:
 def operator_handoffs(results: Results) -> pd.DataFrame:
     """Handoffs of each run and operator: ``file_order`` (the source's walk), ``raw`` and ``beyond_noise`` in time."""
     margin, found = margin_of_noise(results), []
-    grid = on_source_grid(published_curves(results))
+    grid = published_on_grid(results)
     saved = grid[grid["metric"] == BEHAVIOUR]
     planned = source_epochs(int(saved["epoch"].max()))
     best = _best_epochs(saved)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from circuitcore.emergence import matching
-from circuitcore.emergence.matching import match_heads
+from circuitcore.emergence.matching import match_heads, match_pairs
 from circuitcore.emergence.roles import (
     RolesError,
     SubsetScores,
@@ -197,3 +197,20 @@ def test_all_relabellings_at_once_are_those_found_one_by_one(layers, monkeypatch
     at_once = match_heads(one, other, layers)
     monkeypatch.setattr(matching, "MOST_AT_ONCE", 0)
     assert match_heads(one, other, layers) == at_once
+
+
+@pytest.mark.parametrize("measure", ["cosine", "correlation"])
+@pytest.mark.parametrize("layers", [(0, 0, 1, 1), (1, 0, 1, 0, 0), (0, 0, 0, 0)])
+@pytest.mark.parametrize("most_at_once", [0, 200, 250_000])
+def test_pairs_matched_at_once_are_those_matched_alone(layers, measure, most_at_once, monkeypatch):
+    profiles = np.random.default_rng(5).normal(size=(5, len(layers), 6))
+    pairs = np.array([0, 0, 1, 3, 2]), np.array([1, 4, 2, 3, 0])
+    alone = [match_heads(profiles[a], profiles[b], layers, measure) for a, b in zip(*pairs, strict=True)]
+    monkeypatch.setattr(matching, "MOST_AT_ONCE", most_at_once)
+    assert match_pairs(profiles, pairs, layers, measure) == alone
+
+
+def test_a_run_without_directions_is_refused_among_others():
+    profiles = np.stack([PROFILES, PROFILES, np.ones((4, 3))])
+    with pytest.raises(RolesError, match=r"heads \[0, 1, 2, 3\] is undefined"):
+        match_pairs(profiles, (np.array([0]), np.array([1])), LAYERS)

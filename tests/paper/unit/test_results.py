@@ -85,3 +85,14 @@ def test_an_empty_or_unitless_view_is_refused():
         View(measurements().iloc[:0], "accuracy", "test")
     with pytest.raises(ValueError, match="needs the unit"):
         View(measurements(), " ", "test")
+
+
+@pytest.mark.parametrize("arm", [None, "main", "one_layer"])
+def test_final_rows_are_chosen_from_again_and_again(results, arm):
+    def plain(**where):
+        rows = results.curve("accuracy", arm, **where)
+        last = results.measurements.groupby("run_id", observed=True)["step"].max()
+        return rows[rows["step"] == rows["run_id"].map(last)].reset_index(drop=True)
+
+    for where in ({}, {"split": "test"}, {"init_seed": [0, 1]}, {}):
+        pd.testing.assert_frame_equal(results.at_final("accuracy", arm, **where), plain(**where))
