@@ -3,10 +3,9 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, in_order
-from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import REPORTED, THROUGH
-from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
+from livingpaper.claims.view import View
+from retrieval_circuits.sgd_formation.design import THROUGH
+from retrieval_circuits.sgd_formation.figures.around import by_network, through_view
 from retrieval_circuits.sgd_formation.readings.needs import BEFORE, END, MEAN, heads_of, lost_at
 from retrieval_circuits.sgd_formation.readings.networks import accuracy_curve
 
@@ -26,11 +25,10 @@ def needed(results: Results) -> View:
         dearest = heads_of(end, layer).idxmax(axis=1)
         of_network = rows["site"] == rows["init_seed"].map(dearest)
         found.append(rows[of_network].assign(series=f"without the {name} layer's dearest head"))
-    table = around_half(pd.concat(found, ignore_index=True), results, THROUGH)
-    table = in_order(table, "series", table["series"].unique())
-    note = f"{BY_ITS_OWN_TIME}; a part is replaced by the mean of what it writes. Dearest: at the end"
-    columns = ["series", "step", "axis", "arm", "init_seed", "value"]
-    return View(table[columns], "share of reads answered right", REPORTED[THROUGH], BAND, note=note)
+    rows = pd.concat(found, ignore_index=True)
+    return through_view(
+        rows, results, "share of reads answered right", "a part is replaced by the mean of what it writes"
+    )
 
 
 def needed_heads(results: Results) -> View:
@@ -52,9 +50,7 @@ def needed_heads(results: Results) -> View:
     note = (
         "Shares of the reads answered right then. Before: at the last checkpoint before a quarter of the reads is right"
     )
-    return View(
-        table.rename_axis("init_seed").reset_index().assign(arm=THROUGH), "as named", REPORTED[THROUGH], note=note
-    )
+    return by_network(table, note)
 
 
 def _lost_without(head: pd.Series, lost: pd.DataFrame) -> pd.Series:

@@ -3,10 +3,8 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, in_order
-from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import REPORTED, THROUGH
-from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
+from livingpaper.claims.view import View
+from retrieval_circuits.sgd_formation.figures.around import by_network, through_view
 from retrieval_circuits.sgd_formation.figures.needs import LAYERS
 from retrieval_circuits.sgd_formation.readings.needs import END, heads_of, lost_at
 from retrieval_circuits.sgd_formation.readings.updates import (
@@ -31,11 +29,10 @@ def updated(results: Results) -> View:
         for whose, series in DRAWN.items():
             rows = of_dearest(table, results, layer, whose).rename("value").reset_index()
             found.append(rows.assign(series=series.format(name)))
-    rows = around_half(pd.concat(found, ignore_index=True).assign(arm=THROUGH), results, THROUGH)
-    rows = in_order(rows, "series", rows["series"].unique())
-    note = f"{BY_ITS_OWN_TIME}; an update is the change of all weights since the checkpoint before. Dearest: at the end"
-    columns = ["series", "step", "axis", "arm", "init_seed", "value"]
-    return View(rows[columns], "share of the update", REPORTED[THROUGH], BAND, note=note)
+    rows = pd.concat(found, ignore_index=True)
+    return through_view(
+        rows, results, "share of the update", "an update is the change of all weights since the checkpoint before"
+    )
 
 
 def update_links(results: Results) -> View:
@@ -56,9 +53,7 @@ def update_links(results: Results) -> View:
         "Link: correlation of the share of the update with what is read more, over all intervals between checkpoints. "
         "Shifts: of all shifts in time, the share at which some part's link is as close as the closest without one"
     )
-    return View(
-        table.rename_axis("init_seed").reset_index().assign(arm=THROUGH), "as named", REPORTED[THROUGH], note=note
-    )
+    return by_network(table, note)
 
 
 VIEWS = {view.__name__: view for view in (updated, update_links)}

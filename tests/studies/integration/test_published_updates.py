@@ -14,12 +14,16 @@ HEADS = [[f"L{layer}H{head}" for head in range(4)] for layer in (0, 1)]
 
 
 class Followed(NamedTuple):
-    """A network: shares of updates and gains by interval, share right and joins by step, and its dearest heads."""
+    """A network: shares of updates and gains by interval, share right and joins by step, and its dearest heads.
+
+    It begins at the last checkpoint before a quarter of the reads is right.
+    """
 
     shares: pd.DataFrame
     gains: pd.Series
     right: pd.Series
     joins: pd.DataFrame
+    begins: int
     before: str
     end: tuple[str, str]
 
@@ -27,11 +31,6 @@ class Followed(NamedTuple):
     def half(self):
         """The checkpoint nearest to where half of the reads are right."""
         return 50 * round(float(np.interp(0.5, self.right.cummax(), self.right.index)) / 50)
-
-    @property
-    def begins(self):
-        """The last checkpoint before a quarter of the reads is right."""
-        return self.right.index[np.argmax(self.right.to_numpy() >= 0.25) - 1]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ def networks():
         shares = updates[updates["metric"] == "share"].pivot(index="step", columns="site", values="value")
         joins = joined.pivot(index="step", columns="site", values="value")[HEADS[0]]
         before = left.loc[begins, HEADS[0]].idxmin()
-        found[int(seed)] = Followed(shares, right.diff().dropna(), right, joins, before, ends)
+        found[int(seed)] = Followed(shares, right.diff().dropna(), right, joins, begins, before, ends)
     assert len(found) == 7 and all(one.shares.shape == (100, 16) for one in found.values())
     return found
 
