@@ -4,7 +4,7 @@ A checkpoint grid censors: a score first seen at its threshold at step 40 and la
 somewhere in (30, 40]. Nothing here picks a point inside that interval.
 """
 
-from collections import defaultdict
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -156,14 +156,16 @@ def births(
         BirthError: a metric or gate that is not in the table, or several rows for one checkpoint of one curve.
     """
     by = list(by)
+    if not rules:
+        return pd.DataFrame(columns=[*by, "motif", "after", "by", "rule"])
+    scores, steps, curves = _scores(table, rules, by)
     found = []
     for metric, rule in rules.items():
-        scores = _curves(_rows(table, metric), by, f"metric {metric!r}")
-        gates = _gate(table, metric, rule, by)
-        found.append(_births_of_metric(scores, gates, rule, by).assign(motif=metric, rule=str(rule)))
-    if not found:
-        return pd.DataFrame(columns=[*by, "motif", "after", "by", "rule"])
-    return pd.concat(found, ignore_index=True)[[*by, "motif", "after", "by", "rule"]]
+        values, there = scores[metric].pooled()
+        ends = _births_on_grids(steps, values, there, _gate(scores, metric, rule), rule)
+        ends = {end: pd.array(at, dtype="Int64") for end, at in zip(("after", "by"), ends, strict=True)}
+        found.append(curves[there.any(axis=1)].assign(motif=metric, **ends, rule=str(rule)))
+    return pd.concat(found, ignore_index=True)
 
 
 def dates(births: pd.DataFrame) -> pd.Series:
@@ -200,72 +202,123 @@ def _judged(
     return passes & (gates >= rule.gate_threshold), fails | (gates < rule.gate_threshold)
 
 
-def _rows(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    rows = table[table["metric"] == metric]
-    if rows.empty:
-        raise BirthError(unknown("metric", metric, table["metric"].unique()))
-    return rows
+def _worst_base(metric: str) -> str:
+    """The metric that holds the worst group of the source's code."""
+    return f"{metric}_worst_base"
 
 
-def _one_per_checkpoint(rows: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
-    """The rows, once it is sure that each checkpoint of each curve has only one."""
-    repeated = rows.duplicated(keys, keep=False)
-    if repeated.any():
-        sample = rows[repeated]
-        for key in keys:
-            sample = sample[sample[key] == sample[key].iloc[0]]
-        free = [name for name in rows if name != "value" and sample[name].nunique(dropna=False) > 1]
-        raise BirthError(
-            f"{what} has {len(sample)} rows for one checkpoint of one curve ({', '.join(keys)}); "
-            f"select, or tell curves apart, by: {free or 'nothing, the rows are repeated'}"
-        )
-    return rows
+@dataclass(frozen=True)
+class _Scores:
+    """One metric on the grid of all curves and steps. The first family is the one that pools all.
+
+    Attributes:
+        values: NaN where nothing was measured.
+        there: whether there is a row.
+    """
+
+    metric: str
+    values: Float[np.ndarray, "curve family step"]
+    there: Bool[np.ndarray, "curve family step"]
+
+    def pooled(self) -> tuple[Float[np.ndarray, "curve step"], Bool[np.ndarray, "curve step"]]:
+        """The scores by which the metric is judged, and where they have a row."""
+        if not self.there[:, 0].any():
+            told = "has rows for families only; a birth needs its pooled score (family 'all' or '')"
+            raise BirthError(f"metric {self.metric!r} {told}")
+        return self.values[:, 0], self.there[:, 0]
+
+    def worst_family(self) -> Float[np.ndarray, "curve step"]:
+        """The lowest score of a curve's families; NaN where one is missing or NaN, since that may be the lowest."""
+        known = self.there[:, 1:].any(axis=2)
+        if not known.any():
+            told = "has no rows that name a family, so the named_families gate has no score"
+            raise BirthError(f"metric {self.metric!r} {told}")
+        lowest = np.where(known[:, :, None], self.values[:, 1:], np.inf).min(axis=1)
+        return np.where(known.any(axis=1)[:, None], lowest, np.nan)
 
 
-def _curves(rows: pd.DataFrame, by: list[str], what: str) -> pd.DataFrame:
-    rows = rows[rows["family"].isin(POOLED)] if "family" in rows else rows
-    rows = _one_per_checkpoint(rows, [*by, "step"], what)
-    if rows.empty:
-        raise BirthError(f"{what} has rows for families only; a birth needs its pooled score (family 'all' or '')")
-    return rows[[*by, "step", "value"]]
+def _metrics(rules: Mapping[str, BirthRule]) -> list[str]:
+    """The metrics that the rules look at."""
+    return [*rules, *(_worst_base(metric) for metric, rule in rules.items() if rule.gate == "published")]
 
 
-def _gate(table: pd.DataFrame, metric: str, rule: BirthRule, by: list[str]) -> pd.DataFrame | None:
+def _needed(table: pd.DataFrame, rules: Mapping[str, BirthRule]) -> tuple[pd.DataFrame, Int[np.ndarray, " row"]]:
+    """The rows that the rules look at, and each one's family as a number; 0 stands for all."""
+    metrics = _metrics(rules)
+    rows = table[table["metric"].isin(metrics)]
+    known = set(rows["metric"].unique())
+    for metric in metrics:
+        if metric not in known:
+            raise BirthError(unknown("metric", metric, table["metric"].unique()))
+    if "family" not in rows:
+        return rows, np.zeros(len(rows), dtype=np.int64)
+    names = pd.factorize(rows["family"], use_na_sentinel=False)[0]
+    family = np.where(rows["family"].isin(POOLED), 0, 1 + names)
+    gated = [metric for metric, rule in rules.items() if rule.gate == "named_families"]
+    asked = (family == 0) | rows["metric"].isin(gated).to_numpy()
+    return rows[asked], family[asked]
+
+
+def _scores(
+    table: pd.DataFrame, rules: Mapping[str, BirthRule], by: list[str]
+) -> tuple[dict[str, _Scores], Int[np.ndarray, " step"], pd.DataFrame]:
+    """All metrics that the rules look at, on one grid; the grid's steps, and what tells its curves apart.
+
+    Words are compared once for all metrics: comparing them for each was most of what births cost.
+    """
+    rows, family = _needed(table, rules)
+    curve = rows.groupby(by, sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    steps, step = np.unique(rows["step"].to_numpy(dtype=np.int64), return_inverse=True)
+    _, first = np.unique(curve, return_index=True)
+    shape = (len(first), int(family.max(initial=0)) + 1, len(steps))
+    cells, value = np.ravel_multi_index((curve, family, step), shape), rows["value"].to_numpy(dtype=float)
+    scores = {}
+    of_metric = rows.groupby("metric", observed=True).indices
+    for metric in _metrics(rules):
+        of = of_metric.get(metric, np.array([], dtype=np.int64))
+        times = np.bincount(cells[of], minlength=math.prod(shape))
+        if (times > 1).any():
+            raise BirthError(_told_twice(rows.iloc[of[times[cells[of]] > 1]], by, metric))
+        values = np.full(shape, np.nan)
+        values.flat[cells[of]] = value[of]
+        scores[metric] = _Scores(metric, values, times.reshape(shape) > 0)
+    return scores, steps, rows[by].iloc[first].reset_index(drop=True)
+
+
+def _told_twice(rows: pd.DataFrame, by: list[str], metric: str) -> str:
+    """What to say of several rows for one checkpoint of one curve."""
+    keys = [*by, "step", *(["family"] if "family" in rows and not rows["family"].isin(POOLED).any() else [])]
+    for key in keys:
+        rows = rows[rows[key] == rows[key].iloc[0]]
+    free = [name for name in rows if name != "value" and rows[name].nunique(dropna=False) > 1]
+    return (
+        f"metric {metric!r} has {len(rows)} rows for one checkpoint of one curve ({', '.join(keys)}); "
+        f"select, or tell curves apart, by: {free or 'nothing, the rows are repeated'}"
+    )
+
+
+def _gate(scores: Mapping[str, _Scores], metric: str, rule: BirthRule) -> Float[np.ndarray, "curve step"] | None:
     """The gate's score of every checkpoint of every curve, or None where the rule has no gate."""
     if rule.gate == "none":
         return None
-    if rule.gate == "published":
-        source = f"{metric}_worst_base"
-        return _curves(_rows(table, source), by, f"metric {source!r}").rename(columns={"value": "gate"})
-    rows = _rows(table, metric)
-    rows = rows[~rows["family"].isin(POOLED)] if "family" in rows else rows.iloc[:0]
-    if rows.empty:
-        raise BirthError(f"metric {metric!r} has no rows that name a family, so the named_families gate has no score")
-    rows = _one_per_checkpoint(rows, [*by, "step", "family"], f"metric {metric!r}")
-    families = rows.groupby(by, dropna=False)["family"].transform("nunique")
-    at_checkpoint = rows.assign(families=families).groupby([*by, "step"], dropna=False)
-    worst = at_checkpoint.agg(gate=("value", "min"), known=("value", "count"), families=("families", "first"))
-    # A family that is missing or NaN may be the worst one: then the minimum is not known.
-    return worst["gate"].where(worst["known"] == worst["families"]).reset_index()
+    return scores[metric].worst_family() if rule.gate == "named_families" else scores[_worst_base(metric)].pooled()[0]
 
 
-def _births_of_metric(scores: pd.DataFrame, gates: pd.DataFrame | None, rule: BirthRule, by: list[str]) -> pd.DataFrame:
-    """Births of all curves of one metric. Curves that share a checkpoint grid are judged together."""
-    rows = scores.assign(gate=np.nan) if gates is None else scores.merge(gates, on=[*by, "step"], how="left")
-    rows = rows.sort_values("step", kind="stable")
-    curve = rows.groupby(by, sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    order = np.argsort(curve, kind="stable")  # curve after curve, each in the order of its steps
-    rows, starts = rows.iloc[order], np.flatnonzero(np.diff(curve[order], prepend=-1))
-    curves = rows[by].iloc[starts].reset_index(drop=True)
-    steps, values, gated = (
-        rows[name].to_numpy(kind) for name, kind in (("step", int), ("value", float), ("gate", float))
-    )
-    grids = defaultdict(list)
-    for number, (start, end) in enumerate(zip(starts, np.append(starts[1:], len(rows)), strict=True)):
-        grids[tuple(steps[start:end])].append(number)
-    after, first = np.empty(len(curves)), np.empty(len(curves))
-    for grid, same in grids.items():
-        places = starts[same][:, None] + np.arange(len(grid))
-        gate_values = None if gates is None else gated[places]
-        after[same], first[same] = find_births(np.array(grid), values[places], gate_values, rule)
-    return curves.assign(after=pd.array(after, dtype="Int64"), by=pd.array(first, dtype="Int64"))
+def _births_on_grids(
+    steps: Int[np.ndarray, " step"],
+    values: Float[np.ndarray, "curve step"],
+    there: Bool[np.ndarray, "curve step"],
+    gates: Float[np.ndarray, "curve step"] | None,
+    rule: BirthRule,
+) -> tuple[Float[np.ndarray, " born"], Float[np.ndarray, " born"]]:
+    """Births of the curves that have rows, those that share a checkpoint grid together."""
+    with_rows = np.flatnonzero(there.any(axis=1))
+    grids, of_grid = np.unique(there[with_rows], axis=0, return_inverse=True)
+    after, first = np.empty(len(with_rows)), np.empty(len(with_rows))
+    for number, grid in enumerate(grids):
+        same = of_grid == number
+        places = np.ix_(with_rows[same], np.flatnonzero(grid))
+        after[same], first[same] = find_births(
+            steps[grid], values[places], gates if gates is None else gates[places], rule
+        )
+    return after, first
