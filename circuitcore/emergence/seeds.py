@@ -41,7 +41,7 @@ def mean_interval(values: Iterable[Real], level: Real = 0.95) -> Interval:
 
     Returns:
         Bounds in the unit of the values. Equal values give an interval of width zero: the t interval sees
-        only the spread between these seeds, so for shares at 0 or 1 use ``share_interval``.
+        only the spread between these seeds, so for shares at 0 or 1 use ``shares.counted``.
 
     Raises:
         SeedsError: fewer than two seeds, or a value that is not finite.

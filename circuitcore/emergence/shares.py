@@ -91,17 +91,31 @@ def counted_in_groups(groups: Sequence[Iterable[Real]]) -> Counted:
     Source: Korn, Graubard 1998.
     """
     parts = [_shares(values) for values in groups]
+    share, n = float(np.concatenate(parts).mean()), sum(map(len, parts))
+    worth = worth_in_groups(n, len(parts), design_effect(groups))
+    return Counted(share * worth, worth)
+
+
+def design_effect(groups: Sequence[Iterable[Real]]) -> float:
+    """How many times fewer independent draws seeds are worth, as those of a group are alike; at least 1.
+
+    Raises:
+        SeedsError: fewer than two groups, an empty one, or a value outside 0..1.
+    """
+    parts = [_shares(values) for values in groups]
     k, n = len(parts), sum(map(len, parts))
     if k < 2:
         raise SeedsError(f"counted_in_groups needs at least 2 groups to see how they differ; got {k}")
     share = float(np.concatenate(parts).mean())
     between = sum((len(part) / n) ** 2 * (part.mean() - share) ** 2 for part in parts) * k / (k - 1)
     alone = share * (1 - share) / n
-    effect = max(1.0, float(between) / alone) if alone else 1.0
+    return max(1.0, float(between) / alone) if alone else 1.0
+
+
+def worth_in_groups(n: Real, k: int, effect: Real) -> float:
+    """As many independent draws ``n`` seeds of ``k`` groups count, with a design effect estimated from these."""
     quantile = scipy.stats.t.ppf
-    few = (quantile(0.975, n - 1) / quantile(0.975, k - 1)) ** 2
-    worth = max(n / effect * few, 1.0)
-    return Counted(share * worth, worth)
+    return max(float(n / effect * (quantile(0.975, n - 1) / quantile(0.975, k - 1)) ** 2), 1.0)
 
 
 def _shares(values: Iterable[Real]) -> np.ndarray:

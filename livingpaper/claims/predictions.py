@@ -36,7 +36,8 @@ def predict(published: Verdict, rerun: Verdict) -> Prediction:
     if reason:
         return Prediction(interval=None, inside=None, sentence=f"No prediction interval: {reason}.")
     before, now, unit = published.estimate, rerun.estimate, published.claim.asked.unit
-    found = prediction_interval(before.values, now.n_draws, LEVEL, before.sets if before.of_sets else ())
+    n_new = now.n_sets if now.sets else now.n  # seeds of one data set are one draw of what is predicted
+    found = prediction_interval(before.values, n_new, LEVEL, before.sets if before.of_sets else ())
     low, high = unit.cut(found.low, found.high)
     # The last bits of a mean depend on the order of its terms.
     slack = 1e-9 * max(1.0, abs(low), abs(high))

@@ -123,7 +123,10 @@ class OnAverage(Rule):
     """The mean over draws.
 
     The t interval covers the mean of normal and of uniform values 93 to 97 times of 100 from five draws on; of very
-    skewed values less (exponential ones, of ten draws: 90). Three data sets' means are near enough to normal.
+    skewed values less, and then it errs to one side alone: of ten exponential ones it covers 90 and lies too low in
+    nearly all others; where most draws lie at an end of what is possible, as nine of ten 0-or-1 draws do, it errs far
+    more often (in 59 of 100, of five draws), as it sees hardly any scatter. Of three data sets it takes such means as
+    they are; of shares near an end ask how many seeds reach something instead.
     """
 
     name: ClassVar[str] = "on average"
@@ -198,6 +201,7 @@ class _OfEach(Rule):
             n_sets=len(sets),
             against=sum(share < 1 for share in reached),
             values=tuple(map(float, values)),
+            sets=_sets(values),
         )
         return self._as_effect(share, found, bound)
 

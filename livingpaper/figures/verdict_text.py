@@ -13,6 +13,7 @@ from livingpaper.claims.units import SEEDS
 from livingpaper.claims.verdict import Declared, Guard, Stance, Status, Verdict
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.caption import escape_markdown, markdown_to_html
+from livingpaper.figures.draws_text import limits_of_draws
 from livingpaper.figures.interval_mark import estimate_html, found_words
 
 WHOSE = {"paper": "paper", "rerun": "your seeds"}
@@ -174,11 +175,8 @@ def what_would_decide(verdict: Verdict, price: str = "") -> str:
     stays = f"if the {'control' if found.by_control else 'effect'} stays"
     if found.spoiled:
         return "More seeds would not decide it if the effect stays: a failed control spoils the answer it leans to."
-    if found.seeds is None:
-        return (
-            f"No number of seeds that could be paid for would decide it {stays}: it lies within a tenth of its "
-            "standard deviation of the bound."
-        )
+    if found.more is None:
+        return f"No number of seeds that could be paid for would decide it {stays}: it lies too near the bound."
     kind = "data sets" if found.of_sets else verdict.claim.asked.draws
     if found.more == 1 and kind in ("data sets", SEED_DRAWS):
         kind = kind.removesuffix("s")
@@ -257,7 +255,7 @@ def _found(verdict: Verdict, price: str) -> list[str]:
         else ""
     )
     few = f" Too few for a verdict: {verdict.claim.min_seeds} needed." if found.n < verdict.claim.min_seeds else ""
-    lines = [f"Found: {effect_words(verdict)}{p_value}.{against}{few}"]
+    lines = [f"Found: {effect_words(verdict)}{p_value}.{against}{few}", *limits_of_draws(verdict)]
     lines += [_control(guard) for guard in verdict.finding.guards]
     if decide := what_would_decide(verdict, price):
         lines.append(decide)

@@ -224,5 +224,7 @@ LIMITS = (
                 bound=at_least(0.3, "a network that learns to answer moves from a third to nearly one"),
             ),
         ),
+        remark="All networks have come to rest, which leaves open how alike those of one data set are. If these were "
+        "wholly alike, twelve draws could not exclude that three of four have.",
     ),
 )

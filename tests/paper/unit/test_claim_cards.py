@@ -234,8 +234,8 @@ def test_every_control_has_its_line():
         (judged([0.9] * 2), "3 more seeds would decide it if the effect stays."),
         (
             judged(MIDDLE),
-            "No number of seeds that could be paid for would decide it if the effect stays: it lies within a tenth of "
-            "its standard deviation of the bound.",
+            "No number of seeds that could be paid for would decide it if the effect stays: it lies too near the "
+            "bound.",
         ),
     ],
 )

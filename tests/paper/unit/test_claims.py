@@ -653,36 +653,36 @@ def test_seeds_that_a_mean_needs():
     found = wanted(WIDE, bound=at_least(0.3, "x"))
     made = pd.Series(WIDE)
     quantiles = {18: 2.1098, 17: 2.1199, 16: 2.1314, 15: 2.1448}  # of 97.5 % with one degree of freedom less
-    assert wanted(WIDE, bound=at_least(0.46, "x")) == Needed(None, 5)  # 0.06 deviations away: not worth naming
+    assert wanted(WIDE, bound=at_least(0.46, "x")) == Needed(None)  # 0.06 deviations away: not worth naming
     enough = [n for n, t in quantiles.items() if t * made.std() / math.sqrt(n) <= made.mean() - 0.3]
-    assert (found.seeds, found.have, found.more, found.of_sets) == (min(enough), 5, min(enough) - 5, False)
+    assert found == Needed(min(enough) - 5)
 
 
 def test_seeds_that_a_share_needs():
     every = {"rule": Every(each=ONE), "bound": at_least(0.8, "nearly all")}
-    assert wanted([1] * 5, **every) == Needed(17, 5)  # 0.8 to the 17th is less than 0.025
-    assert wanted([1] * 4 + [0], rule=Share(each=ONE), bound=at_least(0.8, "x")) == Needed(None, 5)  # it lies there
+    assert wanted([1] * 5, **every) == Needed(12)  # 0.8 to the 17th is less than 0.025
+    assert wanted([1] * 4 + [0], rule=Share(each=ONE), bound=at_least(0.8, "x")) == Needed(None)  # it lies there
     found = wanted([1, 1, 1, 0], rule=Share(each=ONE), bound=HALF)
-    assert judged([1, 1, 1, 0] * -(-found.seeds // 4), rule=Share(each=ONE)).status is Status.SUPPORTED
-    assert judged([1, 1, 1, 0] * (found.seeds // 4 - 1), rule=Share(each=ONE)).status is Status.UNDECIDED
+    assert judged([1, 1, 1, 0] * -(-(4 + found.more) // 4), rule=Share(each=ONE)).status is Status.SUPPORTED
+    assert judged([1, 1, 1, 0] * ((4 + found.more) // 4 - 1), rule=Share(each=ONE)).status is Status.UNDECIDED
 
 
 def test_nothing_is_needed_where_all_is_decided_but_the_seeds_asked_for():
-    assert wanted(HIGH) == Needed(5, 5) and wanted(HIGH).more == 0
-    assert wanted(HIGH, min_seeds=8) == Needed(8, 5)
-    assert wanted(HIGH[:2]) == Needed(5, 2)
+    assert wanted(HIGH) == Needed(0)
+    assert wanted(HIGH, min_seeds=8) == Needed(3)
+    assert wanted(HIGH[:2]) == Needed(3)
 
 
 def test_a_control_that_misses_its_bound_asks_for_seeds_too():
-    assert wanted(HIGH, controls=(control([0.1, 0.9, 0.7, 0.3, 0.6]),)).seeds > 5
-    assert wanted(HIGH, controls=(control([0.4, 0.41, 0.39, 0.4, 0.401]),)) == Needed(None, 5, by_control=True)
-    assert wanted(HIGH, controls=(control(NEARLY),)) == Needed(5, 5)
+    assert wanted(HIGH, controls=(control([0.1, 0.9, 0.7, 0.3, 0.6]),)).more > 0
+    assert wanted(HIGH, controls=(control([0.4, 0.41, 0.39, 0.4, 0.401]),)) == Needed(None, by_control=True)
+    assert wanted(HIGH, controls=(control(NEARLY),)) == Needed(0)
 
 
 def test_data_sets_are_what_is_needed_where_they_were_drawn():
-    assert wanted(data_sets(HIGH, HIGH)) == Needed(3, 2, of_sets=True)
+    assert wanted(data_sets(HIGH, HIGH)) == Needed(1, of_sets=True)
     found = wanted(data_sets([0.9] * 3, [0.4] * 3, [0.8] * 3))
-    assert found.of_sets and found.have == 3 and found.seeds > 3
+    assert found.of_sets and found.more > 0
 
 
 def test_every_rule_has_a_hand_made_verdict():

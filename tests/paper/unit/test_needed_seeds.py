@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from judged import claim, control, data_sets, judged
+from judged import control, data_sets, judged
 from scipy import stats
 
 from livingpaper.claims.needed import MOST, NEAR, Needed, needed
 from livingpaper.claims.rules import EvenOdds, Every, Outcome, Share, Some
-from livingpaper.claims.units import EPOCHS, PROMPTS, SEEDS, at_least, at_most
+from livingpaper.claims.units import EPOCHS, SEEDS, at_least, at_most
 from livingpaper.claims.verdict import Status
 
 SPREAD = np.array([-2, -1, 0, 1, 2]) / math.sqrt(2.5)  # five numbers of standard deviation 1
@@ -42,15 +42,14 @@ def of(values, **changes):
     ],
 )
 def test_of_a_mean_by_hand(mean, deviation, seeds):
-    assert of(around(mean, deviation)) == Needed(seeds, 5)
-    assert of(around(mean, deviation)).more == seeds - 5
-    assert of(around(mean, deviation), bound=at_most(0.5, "x")).seeds == seeds
+    assert of(around(mean, deviation)) == Needed(seeds - 5)
+    assert of(around(mean, deviation), bound=at_most(0.5, "x")).more == seeds - 5
 
 
 @pytest.mark.parametrize("gap", [0.11, 0.2, 0.35, 0.6, 0.8])
 def test_so_many_seeds_of_that_scatter_would_indeed_decide_and_one_fewer_would_not(gap):
     """With as many seeds, the same mean and the same standard deviation."""
-    seeds = of(around(10 + gap, 1), unit=EPOCHS, bound=at_least(10, "x")).seeds
+    seeds = 5 + of(around(10 + gap, 1), unit=EPOCHS, bound=at_least(10, "x")).more
     for n, decided in ((seeds, True), (seeds - 1, False)):
         values = np.linspace(-1, 1, n)
         values = 10 + gap + values / values.std(ddof=1)
@@ -64,20 +63,20 @@ def test_an_interval_that_is_cut_to_what_is_possible_keeps_its_scatter():
     found = of(values, bound=at_least(0.8, "x"))
     gap, deviation = 0.12, np.std(values, ddof=1)
     wanted = next(n for n in range(5, MOST) if stats.t.ppf(0.975, n - 1) * deviation / math.sqrt(n) <= gap)
-    assert found == Needed(wanted, 5) and wanted == 12
+    assert found == Needed(wanted - 5) and wanted == 12
 
 
 def test_a_mean_beside_its_bound_takes_more_than_anybody_pays_for():
-    assert of(around(0.5 + 0.99 * NEAR * 0.2, 0.2)) == Needed(None, 5) and Needed(None, 5).more is None
-    found = of(around(0.5 + 1.01 * NEAR * 0.2, 0.2)).seeds
+    assert of(around(0.5 + 0.99 * NEAR * 0.2, 0.2)) == Needed(None)
+    found = 5 + of(around(0.5 + 1.01 * NEAR * 0.2, 0.2)).more
     assert found == pytest.approx((1.96 / (1.01 * NEAR)) ** 2, rel=0.02)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_few_seeds_need_as_many_as_a_verdict_takes(n):
     """One seed shows no scatter: nobody knows more than the least."""
-    assert of([0.9] * n) == Needed(5, n)
-    assert of([0.9] * n, min_seeds=8) == Needed(8, n)
+    assert of([0.9] * n) == Needed(5 - n)
+    assert of([0.9] * n, min_seeds=8) == Needed(8 - n)
 
 
 # ---- shares ----------------------------------------------------------------------------------------------------------
@@ -104,16 +103,16 @@ def test_of_a_share_by_trying_every_number_of_seeds(reached, n, bound, side):
     share = reached / n
     near = abs(share - bound) < NEAR * math.sqrt(share * (1 - share))
     wanted = None if near else by_trying(share, n, [bound])
-    assert needed(verdict.claim, verdict.finding) == Needed(wanted and max(wanted, 5), n)
+    assert needed(verdict.claim, verdict.finding) == Needed(wanted and max(wanted, 5) - n)
 
 
 def test_of_a_share_by_hand():
     # All of n: the lower end is the n-th root of 1/40. Of 6 it is 0.5407, of 5 0.4782.
-    assert of([1.0] * 5, rule=Share(), unit=SEEDS) == Needed(6, 5)
+    assert of([1.0] * 5, rule=Share(), unit=SEEDS) == Needed(1)
     # "Every": 0.9 is passed at 36 (0.9026); of 35 it is 0.89997.
-    assert of([1.0] * 10, rule=Every(), unit=SEEDS, bound=at_least(0.9, "x")) == Needed(36, 10)
+    assert of([1.0] * 10, rule=Every(), unit=SEEDS, bound=at_least(0.9, "x")) == Needed(26)
     # "Some", none so far: the mirror image.
-    assert of([0.0] * 10, rule=Some(), unit=SEEDS, bound=at_least(0.1, "x")) == Needed(36, 10)
+    assert of([0.0] * 10, rule=Some(), unit=SEEDS, bound=at_least(0.1, "x")) == Needed(26)
 
 
 @pytest.mark.parametrize(("reached", "n"), [(5, 10), (6, 10), (4, 10), (12, 20), (10, 20), (9, 10)])
@@ -125,24 +124,21 @@ def test_of_even_odds_by_trying(reached, n, bound):
     share = max(reached, n - reached) / n
     wanted = by_trying(share, n, [0.5 + bound])
     near = abs(share - 0.5 - bound) < max(NEAR * math.sqrt(share * (1 - share)), 1e-9)
-    assert needed(verdict.claim, verdict.finding).seeds == (None if near else wanted)
+    assert needed(verdict.claim, verdict.finding).more == (None if near else wanted - n)
 
 
 @pytest.mark.parametrize("ones", [6, 7])
 def test_even_odds_over_data_sets_need_what_their_upper_end_asks_for(ones):
-    """Twelve sets of one seed and one of four more: each is worth a draw, about, and the interval is folded."""
-    sets = data_sets(*([[1.0]] * ones + [[0.0]] * (12 - ones) + [[1.0, 0.0, 1.0, 0.0]]))
-    lacking = of(sets, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x"))
-    estimate = judged(sets, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x")).finding.held.estimate
-    assert lacking.of_sets and lacking.more > 0
-    worth = min(np.arange(1, 60, 0.01), key=lambda n: abs(_interval(0.5 + estimate.effect, n)[1] - 0.5 - estimate.high))
-    share = 0.5 + estimate.effect
-    assert _interval(share, worth / 13 * lacking.seeds)[1] <= 0.75 + 1e-3
-    assert _interval(share, worth / 13 * (lacking.seeds - 1))[1] > 0.75 - 1e-3
+    """Twelve sets of one seed and one of four more, of which half are ones; as many more sets of the same kinds."""
+    sets = [[1.0]] * ones + [[0.0]] * (12 - ones) + [[1.0, 0.0, 1.0, 0.0]]
+    lacking = of(data_sets(*sets), rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x"))
+    assert lacking.of_sets and 0 < lacking.more <= 26
+    again = judged(data_sets(*sets * 3), rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x"))
+    assert again.status == Status.SUPPORTED
 
 
 def test_so_many_even_odds_would_indeed_decide():
-    seeds = of([1.0, 0.0] * 5, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x")).seeds
+    seeds = 10 + of([1.0, 0.0] * 5, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x")).more
     even = seeds + seeds % 2
     values = [1.0, 0.0] * (even // 2)
     assert judged(values, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x")).status == Status.SUPPORTED
@@ -154,48 +150,66 @@ def test_so_many_even_odds_would_indeed_decide():
 
 def test_where_data_sets_were_drawn_they_are_what_is_needed():
     values = data_sets(*(around(mean, 0.01) for mean in around(0.6, 0.2)))
-    assert of(values) == Needed(18, 5, of_sets=True)
-    assert of(data_sets([0.9] * 5, [0.8] * 5)) == Needed(3, 2, of_sets=True)
+    assert of(values) == Needed(13, of_sets=True)
+    assert of(data_sets([0.9] * 5, [0.8] * 5)) == Needed(1, of_sets=True)
 
 
-@pytest.mark.parametrize("sets", [[[1, 0, 0, 0]] * 5, [[1, 1, 1, 1], [0] * 4, [0] * 4, [0] * 4, [1, 0, 0, 0]]])
-def test_a_share_over_data_sets_needs_as_many_as_its_own_interval_asks_for(sets):
-    """Alike, sets of four seeds are worth more draws than there are sets; where each is all or nothing, about as many.
+@pytest.mark.parametrize(
+    ("sets", "bound"),
+    [
+        ([[1, 0]] * 5, at_most(0.75, "x")),  # alike: no set tells more than another
+        ([[1, 1], [1, 1], [0, 0], [0, 0]], at_least(0.2, "x")),  # each all or nothing
+        ([[1, 1]] * 3, at_least(0.8, "x")),
+        ([[0, 0, 0]] * 2, at_most(0.3, "x")),
+    ],
+)
+@pytest.mark.parametrize("rule", [Share(), EvenOdds()])
+def test_so_many_more_data_sets_of_the_same_kind_would_indeed_decide_and_fewer_would_not(sets, bound, rule):
+    """The same sets told again: k times as many of each kind, with the same share and as alike."""
+    bound = at_most(0.3, "x") if isinstance(rule, EvenOdds) else bound
 
-    The interval over so many more sets of the same kind leaves the bound out, and over one fewer it does not.
-    """
-    verdict = judged(data_sets(*sets), rule=Share(), unit=SEEDS, bound=at_most(0.5, "x"))
-    lacking, found = needed(verdict.claim, verdict.finding), verdict.finding.held.estimate
-    worth = {n: _interval(found.effect, n) for n in np.arange(1, 40, 0.01)}
-    own = min(worth, key=lambda n: abs(worth[n][1] - found.high)) / found.n_draws
-    assert verdict.status == Status.UNDECIDED and lacking.of_sets and lacking.more > 0
-    assert _interval(found.effect, own * lacking.seeds)[1] <= 0.5 + 1e-3
-    assert _interval(found.effect, own * (lacking.seeds - 1))[1] > 0.5 - 1e-3
+    def of_so_many(times):
+        return judged(data_sets(*sets * times), rule=rule, unit=SEEDS, bound=bound, min_seeds=1)
+
+    verdict = of_so_many(1)
+    lacking = needed(verdict.claim, verdict.finding)
+    first = next(times for times in range(1, 40) if of_so_many(times).status != Status.UNDECIDED)
+    # Of k sets the scatter is divided by k - 1: of few a set more or less.
+    assert lacking.of_sets and (first - 1) * len(sets) < len(sets) + lacking.more <= first * len(sets) + 1
 
 
-def _interval(share, n):
-    """Clopper and Pearson's, of draws that need not be whole."""
-    k = share * n
-    return stats.beta.ppf(0.025, k, n - k + 1), stats.beta.ppf(0.975, k + 1, n - k)
+def test_data_sets_bring_the_seeds_that_a_verdict_takes():
+    """Three seeds on three data sets: their mean is settled, but five seeds are what the claim asks for."""
+    found = of(data_sets([0.9], [0.91], [0.92]), min_seeds=5)
+    assert found == Needed(2, of_sets=True)
+    assert of(data_sets([0.9], [0.91]), min_seeds=5) == Needed(3, of_sets=True)
+
+
+def test_what_a_control_lacks_is_counted_from_the_controls_own_seeds():
+    """Twenty seeds of the claim say yes; of the control there are five, and eighteen would settle it."""
+    verdict = judged([0.9, 0.91] * 10, controls=(control(around(0.45, 0.1), bound=at_most(0.4, "x")),))
+    assert needed(verdict.claim, verdict.finding) == Needed(13, by_control=True)
+
+
+def test_a_control_of_the_other_answer_asks_for_nothing():
+    """The claim leans to yes; where its control of a no lies takes no part in that."""
+    guard = control(around(0.401, 0.1), bound=at_most(0.4, "x"), spoils="no")
+    verdict = judged(around(0.6, 0.2), controls=(guard,))
+    assert verdict.status == Status.UNDECIDED
+    assert needed(verdict.claim, verdict.finding) == Needed(13)
 
 
 def test_a_control_that_is_not_settled_takes_its_seeds_too():
     """The claim's own numbers say yes; the control misses its bound by half a deviation, which 18 seeds would show."""
     verdict = judged([0.9] * 5, controls=(control(around(0.45, 0.1), bound=at_most(0.4, "x")),))
     assert verdict.status == Status.UNDECIDED and verdict.finding.held.outcome == Outcome.YES
-    assert needed(verdict.claim, verdict.finding) == Needed(18, 5, by_control=True)
+    assert needed(verdict.claim, verdict.finding) == Needed(13, by_control=True)
     both = judged(around(0.55, 0.2), controls=(control(around(0.45, 0.1), bound=at_most(0.4, "x")),))
-    assert needed(both.claim, both.finding).seeds == 64, "the larger of the two"
+    assert needed(both.claim, both.finding).more == 59, "the larger of the two"
     hopeless = judged(around(0.6, 0.2), controls=(control(around(0.401, 0.1), bound=at_most(0.4, "x")),))
-    assert needed(hopeless.claim, hopeless.finding) == Needed(None, 5)  # the claim's own numbers are open, too
+    assert needed(hopeless.claim, hopeless.finding) == Needed(None)  # the claim's own numbers are open, too
 
 
 def test_a_control_that_holds_on_its_seeds_asks_for_none():
     verdict = judged(around(0.6, 0.2), controls=(control(around(0.39, 0.1), bound=at_most(0.4, "x")),))
-    assert needed(verdict.claim, verdict.finding) == Needed(18, 5)
-
-
-def test_what_more_seeds_than_needed_do():
-    """Never fewer than there are; what is lacking is never negative."""
-    assert Needed(5, 9).more == 0 and Needed(9, 5).more == 4
-    assert claim([0.9]).in_words.asked.unit == PROMPTS
+    assert needed(verdict.claim, verdict.finding) == Needed(13)

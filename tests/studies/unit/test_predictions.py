@@ -125,6 +125,17 @@ def test_sets_of_one_seed_each_predict_as_seeds_do():
     assert predicted(data_sets(*([value] for value in PUBLISHED)), [0.9, 0.94]).interval == (alone.low, alone.high)
 
 
+def test_seeds_that_share_a_data_set_are_one_draw_of_it():
+    """Sets differ far more than seeds within: three seeds of one set scatter as one set does, not as three."""
+    published = data_sets(*([value, value + 0.001] for value in PUBLISHED))
+    of_one, of_three = predicted(published, data_sets([0.9, 0.91, 0.9])), predicted(published, data_sets(*[[0.9]] * 3))
+    sets = np.repeat(range(5), 2).tolist()
+    for found, n_new in ((of_one, 1), (of_three, 3)):
+        wanted = prediction_interval(published.tolist(), n_new, sets=sets)
+        assert found.interval == (wanted.low, wanted.high)
+    assert of_one.interval[0] < of_three.interval[0]
+
+
 def test_data_sets_of_unequal_sizes_predict_about_the_mean_of_their_means():
     """About what the claim's effect is, and as wide as seeds scatter between sets and within."""
     values, sets = [3.0, 5.0, 1.0, 9.0, 7.0], [0, 0, 1, 2, 0]
