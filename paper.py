@@ -116,7 +116,7 @@ def set_up() -> None:
     marker = VENV / "installed"
     if marker.is_file() and marker.read_bytes() == fingerprint().encode() and works("pass"):
         return
-    print("Setting up .venv (once; a minute or more, 1.6 GB) ...", flush=True)
+    print("Setting up .venv (once; a minute or more, 1.8 GB) ...", flush=True)
     try:
         marker.unlink(missing_ok=True)
         if not works("import pip"):

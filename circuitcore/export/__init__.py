@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from circuitcore.ground.spelling import close_match, unknown
+from circuitcore.ground.spelling import close_match, first_of, unknown
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import forward
 from circuitcore.models.transformer_lens import hooked_config, hooked_weights
@@ -103,7 +103,7 @@ def find_run(name: str, store: RunStore) -> Run:
     places, known = [place for place in (store.root, store.published) if place is not None], set(store.run_ids())
     meant = {name} & known or {run_id for run_id in known if name and run_id.startswith(name)}
     if len(meant) > 1:
-        raise StoreError(f"{name!r} is the beginning of {len(meant)} runs: {', '.join(sorted(meant)[:N_NAMED])} ...")
+        raise StoreError(f"{name!r} is the beginning of {len(meant)} runs: {first_of(sorted(meant))}")
     if not meant:
         near = close_match(name, known)
         guess = f"; did you mean {near!r}?" if near else ""

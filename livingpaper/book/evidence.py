@@ -44,7 +44,7 @@ class Evidence:
     name: str
     params: BaseModel
     folders: Folders
-    _judged: dict[tuple[str, Results], Verdict] = field(default_factory=dict, init=False, repr=False)
+    _judged: dict[tuple[str, Results], tuple[Claim, Verdict]] = field(default_factory=dict, init=False, repr=False)
     _materials: dict[tuple[Results, bool], Material] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -293,9 +293,11 @@ class Evidence:
     def judged(self, claim: Claim, results: Results) -> Verdict:
         """The verdict on a claim."""
         asked = claim.id, results
-        if asked not in self._judged:  # a page asks where it shows the claim, and again at its end
-            self._judged[asked] = claim.verdict(results)
-        return self._judged[asked]
+        known, verdict = self._judged.get(asked, (None, None))
+        if known is not claim:  # a page asks where it shows the claim, and again at its end; a notebook may change it
+            verdict = claim.verdict(results)
+            self._judged[asked] = claim, verdict
+        return verdict
 
     def false_alarms(self, claim_id: str) -> FalseAlarms | None:
         """How often the battery reports a circuit where there is none, as published.

@@ -30,7 +30,7 @@ def situation(evidence: "Evidence") -> str:
     here = len(wanted) - len(evidence.missing) - len(evidence.uncomputed)
     computed = sum(isinstance(one, Experiment) for one in wanted)
     of_them = f", {computed} of experiments" if computed else ""
-    lines.append(f"You ask for {len(wanted)} run(s){of_them}; {here} are here already.")
+    lines.append(f"You ask for {len(wanted)} run(s){of_them}; {here} {'is' if here == 1 else 'are'} here already.")
     again = len(set(wanted) & set(runs)) if evidence.has_published else 0
     if again:
         lines.append(f"{again} of yours are published ones, and tell nothing new beside them.")

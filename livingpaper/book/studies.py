@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from circuitcore.ground.errors import UserError
-from circuitcore.ground.spelling import unknown
+from circuitcore.ground.spelling import close_match, unknown
 from livingpaper.book.parameters import ParameterError, Problem, parse, read_yaml
 from livingpaper.claims.papers import packages
 
@@ -79,7 +79,10 @@ def load(name: str) -> ModuleType:
         missing = error.name or ""
         if path != missing and not path.startswith(f"{missing}."):
             raise
-        raise StudyError(f"no module {path!r} to load as a study; installed: {', '.join(names())}") from error
+        raise StudyError(
+            f"no module {path!r} to load as a study; installed: {', '.join(names())}. Python looks in "
+            "what is installed and in PYTHONPATH, not in the folder you stand in"
+        ) from error
     _require_complete(name, module)
     return module
 
@@ -165,7 +168,9 @@ def _path_of(name: str) -> str:
     if name in (paths := _paths()):
         return paths[name]
     if "." not in name:
-        raise StudyError(unknown("study", name, names()))
+        text = unknown("study", name, names())
+        text += "" if close_match(name, names()) else "; or an import path, with a dot: my_package.my_study"
+        raise StudyError(text)
     if not all(part.isidentifier() for part in name.split(".")):
         raise StudyError(f"{unknown('study', name, names())}; or an import path such as my_package.my_study")
     return name

@@ -120,7 +120,8 @@ class Results:
         if rows["init_seed"].duplicated().any():
             group = rows[rows["init_seed"] == rows.loc[rows["init_seed"].duplicated(), "init_seed"].iloc[0]]
             free = [column for column in rows if column != "value" and group[column].nunique(dropna=False) > 1]
-            raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; still varying: {free}")
+            varying = f"still varying: {free}" if free else "the rows are repeated: is a seed in the arm twice?"
+            raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; {varying}")
         return rows.set_index("init_seed")["value"].sort_index()
 
     def at_steps(self, arm: str, steps: Collection[int]) -> Iterator[tuple[int, "Results"]]:

@@ -86,7 +86,9 @@ def _parser() -> argparse.ArgumentParser:
         )
     for command in (train, sweep, measure, status):
         command.add_argument("--no-published", action="store_true", help="do without what is published")
-        command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
+        command.add_argument(
+            "--params", type=argument_types.folder, default=studies.PARAMS_FOLDER, help="folder of parameter files"
+        )
         _has_runs(command)
     _allows_tasks(status)
     _add_others(commands)
@@ -170,19 +172,13 @@ def _measure(arguments: argparse.Namespace) -> int:
 
     params, store = _params(arguments), _store(arguments)  # before what follows: wrong words should not wait for it
     from circuitcore.ground.durations import Durations
-    from circuitcore.metrics.instruments.measuring import measure_all, require_weights, unmeasured
-    from circuitcore.training.sweeps.sweep import obtainable, train_all
+    from livingpaper.commands.measure import measure
 
     study, wanted = studies.load(arguments.study), _recipes(arguments, params)
-    arms = {arm: obtainable(store, recipes) for arm, recipes in study.recipes(params).items()}
-    train_all(store, wanted, arguments.executor, watch=_watch())
     durations = Durations.of(Folders.from_environment().root)
+    how = {"store": store, "executor": arguments.executor, "durations": durations, "watch": _watch()}
+    measure(arguments.study, study, params, wanted, **how)
     _compute_experiments(arguments, params)
-    todo = unmeasured(store.find, arms, studies.instruments(study, params))
-    require_weights(arguments.study, store, todo, arms, durations)
-    for lacking, recipes in todo.items():
-        measure_all(store, lacking, recipes, arguments.executor, _watch())
-        print(f"{len(recipes)} run(s) measured: {', '.join(one.key for one in lacking)}.")
     print(f"All {len(wanted)} runs have their tables.")
     return 0
 
@@ -254,11 +250,13 @@ def _export(arguments: argparse.Namespace) -> int:
 def _status(arguments: argparse.Namespace) -> int:
     if len(arguments.what) == 1 and _is_study(arguments.what[0]):
         return _sweep_status(arguments, arguments.what[0])
-    from livingpaper.book.studies import PARAMS_FOLDER
+    from livingpaper.book import studies
 
-    of_study = {"--tier": "published", "--engine": None, "--params": PARAMS_FOLDER}
+    of_study = {"--tier": "published", "--engine": None, "--params": studies.PARAMS_FOLDER}
     if given := [word for word, usual in of_study.items() if getattr(arguments, word[2:]) != usual]:
         raise UserError(f"{given[0]} says something of one study; allowed: circuitcore status STUDY {given[0]} ...")
+    if named := [name for name in arguments.what if name in studies.names()]:
+        raise UserError(f"{named[0]} is a study; allowed: one study, or folders: {' '.join(arguments.what)}")
     folders = [arguments.runs, *(() if arguments.no_published else (places().published,))]
     folders = [Path(name) for name in arguments.what] or [path for path in folders if path.is_dir()]
     for path in folders:

@@ -71,7 +71,7 @@ def rerun(
 
     Raises:
         StudyError, ParameterError: before a kernel starts, and before anything is trained.
-        BookError: the notebook failed, or its page did not build.
+        BookError: the notebook failed, its page did not build, or ``out`` cannot be made, which is said first.
     """
     folders = Folders.from_environment()
     studies.load(study)  # a misspelt study is named as one, not as a missing parameter file
@@ -81,6 +81,7 @@ def rerun(
     if not notebook.is_file():
         raise BookError(f"study {study!r} has no chapter: {notebook} is not there")
     evidence = Evidence(study, studies.validate(study, values), folders)
+    out = _made(out or folders.root / "build" / "rerun" / name)
     if watch is not None:
         watch.say(evidence.situation())
         say_total(evidence, watch)
@@ -88,8 +89,19 @@ def rerun(
     evidence.gather(watch)  # here and not in the kernel, where nobody would see the progress
     page, verdicts = make_page(folders, notebook, values, tier, watch)
     old = tuple(claim.id for claim in evidence.study.CLAIMS if not brings_new(evidence, claim))
-    made = write_pages(page, verdicts, name, out or folders.root / "build" / "rerun" / name, old)
+    made = write_pages(page, verdicts, name, out, old)
     return replace(made, changed=evidence.changed)
+
+
+def _made(out: Path) -> Path:
+    """The folder, there; hours of training should not end at a place where none can be made."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BookError(
+            f"{out}: no folder can be made there ({error.strerror}); name another with --out. Nothing has been run yet."
+        ) from error
+    return out
 
 
 def say_total(evidence: Evidence, watch: Watch) -> None:

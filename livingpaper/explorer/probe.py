@@ -168,14 +168,18 @@ def probe(  # noqa: PLR0913 - the fields of the explorer's state
     Raises:
         StoreError: no such run, or no weights at that step; names those that are here.
         PromptError: a prompt or source that the task does not have.
-        ValueError: as ``read``.
+        ValueError: as ``read``; edits that are one text.
     """
+    if isinstance(edits, str):
+        raise ValueError(f"edits = {edits!r}; allowed: a list of texts, one an edit")
     found = find_run(run)
     if not found.steps:
         raise CheckpointError(f"{found.run_id}: none of its weights are here; train the run again for them")
     at = found.steps[-1] if step is None else step
     if at not in found.steps:
-        raise CheckpointError(f"{found.run_id}: no weights at step {at}; there are {', '.join(map(str, found.steps))}")
+        raise CheckpointError(
+            f"{found.run_id}: no weights at step {at!r}; there are {', '.join(map(str, found.steps))}"
+        )
     question = Question(prompt=prompt, edits=tuple(edits), source=source, resample=resample, answer=answer)
     return read(found.recipe.model, found.weights(at), found.recipe.make_task(), question)
 

@@ -55,6 +55,7 @@ VARIABLES = {
 }
 SHORT = {STORY: "story", PLANTED: "repeats", PHRASES: "phrases"}
 SWEPT = f"{N_BASES} test rows, each with five lengths of context"
+SWEPT_AND_RIGHT = f"{SWEPT}; behaviour: validation rows"
 HAS = {arm: f"{arm} (learnable)" for arm in REPEATS}
 _CURVE = ["epoch", "series", "arm", "init_seed", "value"]
 DEFINED = dict(zip(DEFINITIONS, ("the source's definitions", "our definitions"), strict=True))
@@ -168,7 +169,9 @@ def highest(results: Results) -> View:
         f"Born at {THRESHOLDS[MOTIFS[0]]:g} (behaviour) or {THRESHOLDS[PATCH]:g}, where the worst base prompt reaches "
         f"{GATE:g} at the same checkpoint."
     )
-    view = View(table[["group", "series", "arm", "init_seed", "value"]], "highest share", SWEPT, BAND, note=note)
+    view = View(
+        table[["group", "series", "arm", "init_seed", "value"]], "highest share", SWEPT_AND_RIGHT, BAND, note=note
+    )
     return on_data_sets(view, data_set_of, [*REPEATS])
 
 

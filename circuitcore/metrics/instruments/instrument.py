@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import re
+import traceback
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ class Instrument:
     Attributes:
         name: the table's in ``Results.tables``.
         version: raised where the same run would give other numbers.
-        measures: ``measures(run, settings, progress)`` -> a table with rows, whose column ``run_id`` is the run's;
+        measures: ``measures(run, settings, progress)`` -> a pandas table with rows, whose ``run_id`` is the run's;
             ``progress`` is called with the number of checkpoints done since. At the top level of a module, as workers
             import it.
         when: the weights it is measured on: of "each" checkpoint, the "last" one, or "pairs" of neighbours; or on
@@ -65,6 +66,8 @@ class Instrument:
             )
         if type(self.version) is not int or self.version < 1:
             raise ValueError(f"instrument {self.name}: version = {self.version!r}; allowed: 1, 2, ...")
+        if isinstance(self.needs, str):
+            raise ValueError(f"instrument {self.name}: needs = {self.needs!r}; allowed: a tuple of names of positions")
         if self.when not in WHEN:
             raise ValueError(f"instrument {self.name}: {unknown('when', self.when, WHEN)}")
         called = getattr(self.measures, "__qualname__", repr(self.measures))
@@ -88,7 +91,9 @@ class Instrument:
         """The table of one run, from the weights that are here.
 
         Raises:
-            ValueError: the task lacks a position that is needed, or the table is empty or does not say whose it is.
+            ValueError: the task lacks a position that is needed, or what was made is no table, empty, or does not say
+                whose it is.
+            Exception: whatever ``measures`` raises, with a note of where.
         """
         if self.needs:
             task = run.recipe.make_task()
@@ -97,7 +102,16 @@ class Instrument:
                 raise ValueError(
                     f"instrument {self.name}, task {run.recipe.task}: {unknown('position', absent[0], roles)}"
                 )
-        table = self.measures(run, self.settings, progress)
+        try:
+            table = self.measures(run, self.settings, progress)
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            own = [frame for frame in frames if frame.filename == self.measures.__code__.co_filename]
+            at = (own or frames)[-1]
+            error.add_note(f"in instrument {self.name}, {at.filename}:{at.lineno}")
+            raise
+        if not isinstance(table, pd.DataFrame):
+            raise ValueError(f"instrument {self.name}: returned {type(table).__name__}; allowed: a pandas table")
         if "run_id" not in table or table.empty or not (table["run_id"] == run.run_id).all():
             seen = f"columns {list(table.columns)}, {len(table):,} rows"
             if "run_id" in table:

@@ -23,7 +23,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return _restored(path, read_file(path))
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
     except ValueError as error:
         raise CheckpointError(f"{path}: damaged ({error}). {REMEDY}") from error
 

@@ -14,12 +14,21 @@ LEVEL = 19  # of Zstandard; the largest table takes half a second
 # A few bytes of Parquet can stand for any number of rows. The largest table published has 1.4 million cells.
 MAX_CELLS = 10**8
 MAX_UNPACKED_BYTES = 2**30
+_PLAIN = ("string", "boolean", "integer", "floating", "mixed-integer-float", "empty", "categorical")  # of objects
 _TEXT = "BYTE_ARRAY"
 _KINDS = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE", _TEXT)  # of the others a cell may take any number of bytes
 
 
 def to_parquet(table: pd.DataFrame) -> bytes:
-    """A table as compressed Parquet; column types and ``attrs`` survive, the index does not."""
+    """A table as compressed Parquet; column types and ``attrs`` survive, the index does not.
+
+    Raises:
+        StoreError: a column of anything but words, numbers and truths, which could not be read again.
+    """
+    for name in table:
+        if table[name].dtype == object and pd.api.types.infer_dtype(table[name], skipna=True) not in _PLAIN:
+            kinds = sorted({type(cell).__name__ for cell in table[name]})
+            raise StoreError(f"column {name!r} holds {', '.join(kinds)}; allowed in a table: words, numbers, truths")
     buffer = io.BytesIO()
     # Measured numbers hardly repeat: split into streams of equal bytes they take a third less than as a dictionary.
     measured = [name for name in table if pd.api.types.is_float_dtype(table[name].dtype)]

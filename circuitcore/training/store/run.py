@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, canonical_json
+from circuitcore.ground.spelling import first_of
 from circuitcore.tasks import OutsideTaskError
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 from circuitcore.training.recipe import Recipe
@@ -165,8 +167,13 @@ class Run:
         """The weights after ``step`` updates, named as ``init_weights`` names them.
 
         Raises:
-            CheckpointError: no checkpoint at that step, not kept here, absent, damaged, or another one's file.
+            CheckpointError: no whole number, no checkpoint at that step, not kept here, absent, damaged, or another
+                one's file.
         """
+        if isinstance(step, bool) or not isinstance(step, Integral):
+            raise CheckpointError(
+                f"{self.run_id}: step = {step!r}; allowed: a whole number, {first_of(list(map(str, self.steps)))}"
+            )
         entry = self.ledger.entry(step)
         if entry is None or not entry.kept:
             near = min(self.steps, key=lambda kept: abs(kept - step), default=None)
@@ -177,7 +184,7 @@ class Run:
             )
         weights = read_checkpoint(self.path, entry, self.run_id)
         if self.sealed is not None:
-            require_as_sealed(self.sealed, f"weights/{step}", self.path / entry.file, weights_sha256(weights))
+            require_as_sealed(self.sealed, f"weights/{entry.step}", self.path / entry.file, weights_sha256(weights))
         return weights
 
     def stack(self, steps: Iterable[int]) -> dict[str, Tensor]:

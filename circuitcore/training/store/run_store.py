@@ -95,7 +95,7 @@ class RunStore:
             names = self.run_ids()
             if run_id in names:
                 raise StoreError(f"{run_id}: this run is not finished; train it to its end first")
-            near = close_match(run_id, names)
+            near = next((name for name in names if run_id and name.startswith(run_id)), close_match(run_id, names))
             guess = f"; did you mean {near!r}?" if near else ";"
             raise StoreError(f"unknown run {run_id!r}{guess} known: {first_of(names) or '(none)'}")
         return run

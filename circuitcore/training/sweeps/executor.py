@@ -139,9 +139,15 @@ def collect(recipes: Sequence[Job], outcomes: Outcomes, progress: Callable[[int]
 def refuse_failures(failures: Mapping[str, BaseException], n_runs: int) -> None:
     """ExecutorError for runs, of so many, that failed: run id -> what happened. None where there are none."""
     if failures:
-        lines = "\n".join(f"  {run_id}: {type(error).__name__}: {error}" for run_id, error in failures.items())
-        text = f"{len(failures)} of {n_runs} runs failed, the others are done:\n{lines}"
+        lines = "\n".join(f"  {run_id}: {_told(error)}" for run_id, error in failures.items())
+        others = ", the others are done" if len(failures) < n_runs else ""
+        text = f"{len(failures)} of {n_runs} runs failed{others}:\n{lines}"
         raise ExecutorError(text, dict(failures)) from next(iter(failures.values()))
+
+
+def _told(error: BaseException) -> str:
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    return f"{type(error).__name__}: {error}{f' ({notes})' if notes else ''}"
 
 
 def _call(function: Function, recipe: Job) -> Any:

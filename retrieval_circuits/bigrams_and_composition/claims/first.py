@@ -227,7 +227,7 @@ NOISE = (
     Claim(
         id="BC14",
         says=Says(
-            holds="Without the late MLP, more prompts are answered from the context.",
+            holds="Without the late MLP, more positions are answered from the context.",
             fails="Removing the late MLP does not bring the context's answer back.",
             whether="whether removing the late MLP brings the context's answer back",
         ),

@@ -43,6 +43,7 @@ from retrieval_circuits.design import BAND
 
 PROMPTS = "rows drawn anew"
 NO_PROMPTS = "stored pairs"
+LEARNT = f"{NO_PROMPTS}; accuracy: {PROMPTS}"
 GUESS = 1 / (TASK.n_tokens - TASK.n_triggers)
 NAMES = {"W_O2": "W_O2, answers", "W_K2": "W_K2, triggers", "W_K1": "W_K1, previous position"}
 PANELS = {JOINT: "all at once", WITH_ADAM: "all at once, Adam", STAGES: "in stages", REVERSED: "in reversed stages"}
@@ -163,7 +164,7 @@ def through_training(rows: pd.DataFrame, panels: Iterable[str]) -> View:
     table = rows.melt(["panel", "arm", "init_seed", "step"], [*MEMORIES, "accuracy"], "series")
     table = table.assign(series=table["series"].map({**NAMES, "accuracy": "accuracy of answers"}))
     table = in_order(table, "panel", panels)
-    return View(table[["panel", "series", "step", "arm", "init_seed", "value"]], "share", PROMPTS, BAND)
+    return View(table[["panel", "series", "step", "arm", "init_seed", "value"]], "share", LEARNT, BAND)
 
 
 def births(results: Results) -> View:

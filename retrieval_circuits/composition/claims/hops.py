@@ -52,8 +52,8 @@ DEPTH = (
         says=Says(
             holds="Three layers do not learn four hops, for which doubling would be enough.",
             fails="Three layers learn four hops, as doubling allows.",
-            whether="whether three layers that have learnt three hops get no more than half of four hops right, on "
-            "average",
+            whether="whether three layers get no more than half of four hops right, on average, where they answer "
+            "three",
         ),
         reading=final_score(THREE, 4, "four hops"),
         bound=HALF_WAY,

@@ -23,9 +23,9 @@ def in_permutations(identity: str, words: tuple[str, str], values: Values, *more
     return Claim(
         id=identity,
         says=Says(
-            holds=f"In permutation recall {first} {RECALLED_EVERY} steps before {later} on average.",
-            fails=f"In permutation recall it is not so that {first} {RECALLED_EVERY} steps before {later} on average.",
-            whether=f"whether in permutation recall {first} {RECALLED_EVERY} steps before {later} on average",
+            holds=f"In permutation recall {first} {RECALLED_EVERY} steps or more before {later}, on average.",
+            fails=f"In permutation recall it is not so that {first} {RECALLED_EVERY} steps or more before {later}, on average.",
+            whether=f"whether in permutation recall {first} {RECALLED_EVERY} steps or more before {later}, on average",
         ),
         reading=Reading(f"time from when {first} to when {later},", STEPS, values),
         bound=at_least(RECALLED_EVERY, f"one measurement: {RECALLED_EVERY} steps"),

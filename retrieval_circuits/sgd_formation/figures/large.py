@@ -39,7 +39,7 @@ def tested_moves(results: Results) -> View:
     return View(
         table[["group", "series", "arm", "init_seed", "value"]], "share of answers", "the last read of test rows", BAND,
         note="There: the first test in the first layer, the others in the second. A cut counts right answers that are "
-        "lost, an exchange answers that follow it. Without it: hardly any",
+        "lost, an exchange answers that follow it. Without an exchange hardly any answer is what it would make",
     )  # fmt: skip
 
 

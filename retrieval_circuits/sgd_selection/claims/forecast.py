@@ -79,8 +79,8 @@ PREDICTION = (
         says=Says(
             holds="Over all of training before the winner wins, the gradient at one step mostly tells which head "
             "gains most over the next hundred steps.",
-            fails="Over all of training before the winner wins, the gradient at one step seldom tells which head "
-            "gains most over the next hundred steps.",
+            fails="Over all of training before the winner wins, the gradient at one step mostly does not tell which "
+            "head gains most over the next hundred steps.",
             whether="whether the head that is pushed most gains most",
         ),
         reading=Reading(

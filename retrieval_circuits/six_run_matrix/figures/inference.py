@@ -178,7 +178,10 @@ def carried(results: Results) -> View:
     order = {name: place for place, name in enumerate([*sites.values(), *names.values(), "other"])}
     table = table.assign(at=table["site"].map(order), what=table["hypothesis"].map(order))
     table = table.sort_values(["at", "what", "init_seed"], kind="stable", ignore_index=True)
-    return View(table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts")
+    return View(
+        table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts",
+        note="Means over both curricula",
+    )  # fmt: skip
 
 
 def sparse(results: Results) -> View:

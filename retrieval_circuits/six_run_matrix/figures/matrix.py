@@ -186,7 +186,7 @@ def birth_rows(results: Results) -> View:
     return View(
         pd.concat(parts, ignore_index=True)[["panel", "arm", "init_seed", "series", "value"]],
         "epoch", "validation prompts and all six families",
-        note=f"Births that never happen are not drawn: {' and '.join(never)}. "
+        note=f"Networks without a curriculum. Births that never happen are not drawn: {' and '.join(never)}. "
         + SLOT_DATED.format(ours="in the first panel", theirs="in the second"),
     )  # fmt: skip
 

@@ -111,7 +111,7 @@ def drift(results: Results) -> View:
         (rows["other_step"] == 0).map({True: "against the start", False: "against the checkpoint before"}),
     )
     table = with_epochs(rows.assign(panel=rows["site"].astype(str).map(sites), series=against), results)
-    return View(table[COLUMNS], "linear CKA", "a sample of all six families")
+    return View(table[COLUMNS], "linear CKA", "a sample of all six families", note="Networks with the curriculum")
 
 
 VIEWS = {

@@ -151,10 +151,9 @@ def circuit(results: Results) -> View:
     table = wide.melt(["init_seed", "series"], list(names.values()), "group", "value").dropna(subset=["value"])
     if table.empty:
         raise SelectionError("in no seed do the heads together bring anything that a circuit could keep")
-    sizes = found.groupby("series")["n_heads"].agg(
-        lambda sizes: "/".join(f"{int(size)}" for size in sorted(set(sizes)))
-    )
-    note = "Heads in the set: " + ", ".join(f"{size} ({series})" for series, size in sizes.items()) + "."
+    sizes = found.groupby("series")["n_heads"].agg(["min", "max"]).astype(int)
+    told = (f"{low} to {high} ({series})" for series, (low, high) in zip(sizes.index, sizes.to_numpy(), strict=True))
+    note = f"Heads in the set: {', '.join(told)}."
     table = table.astype({"value": float})[["group", "series", "init_seed", "value"]]
     return View(table, "share of what all heads bring", ROWS_SWEPT, BAND, note=note)
 
@@ -208,8 +207,8 @@ def maps(results: Results) -> View:
     table = table.assign(**{name: rows["kind"].map(words) for name, words in said.items()})
     return View(
         table[["circuit", "head", "row", "column", *said, "init_seed", "value"]],
-        "logit",
-        "test prompts",
+        "score less its row's mean (QK), logit (OV)",
+        "test prompts (QK), no prompt (OV)",
         note=BY_TORCH,
     )
 
