@@ -20,12 +20,13 @@ def in_permutations(identity: str, words: tuple[str, str], values: Values, *more
         arm: whose networks they are of.
     """
     first, later = words
+    order = f"{first} {RECALLED_EVERY} steps or more before {later}"
     return Claim(
         id=identity,
         says=Says(
-            holds=f"In permutation recall {first} {RECALLED_EVERY} steps or more before {later}, on average.",
-            fails=f"In permutation recall it is not so that {first} {RECALLED_EVERY} steps or more before {later}, on average.",
-            whether=f"whether in permutation recall {first} {RECALLED_EVERY} steps or more before {later}, on average",
+            holds=f"In permutation recall {order}, on average.",
+            fails=f"In permutation recall it is not so that {order}, on average.",
+            whether=f"whether in permutation recall {order}, on average",
         ),
         reading=Reading(f"time from when {first} to when {later},", STEPS, values),
         bound=at_least(RECALLED_EVERY, f"one measurement: {RECALLED_EVERY} steps"),
