@@ -1,3 +1,3 @@
 """Tasks, models and metrics behind *How retrieval circuits emerge in small transformers*."""
 
-__version__ = "0.55.0"
+__version__ = "0.56.0"
