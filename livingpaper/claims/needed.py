@@ -56,7 +56,7 @@ def needed(claim: Declared, finding: Finding) -> Needed:
 
 def _too_few(claim: Declared, found: Estimate) -> int:
     """Draws without which there are fewer seeds than a verdict takes; a data set is taken to bring as many as now."""
-    return max(math.ceil((claim.min_seeds - found.n) * found.n_draws / found.n), 0)
+    return max(math.ceil((claim.min_seeds - found.n) * found.n_draws / found.n), 0) if found.n else claim.min_seeds
 
 
 def _draws(held: Held) -> int | None:

@@ -36,7 +36,8 @@ def predict(published: Verdict, rerun: Verdict) -> Prediction:
     if reason:
         return Prediction(interval=None, inside=None, sentence=f"No prediction interval: {reason}.")
     before, now, unit = published.estimate, rerun.estimate, published.claim.asked.unit
-    n_new = now.n_sets if now.sets else now.n  # seeds of one data set are one draw of what is predicted
+    # Of published data sets the next one is predicted, and seeds of one set are one draw of it.
+    n_new = now.n_sets if before.of_sets and now.sets else now.n
     found = prediction_interval(before.values, n_new, LEVEL, before.sets if before.of_sets else ())
     low, high = unit.cut(found.low, found.high)
     # The last bits of a mean depend on the order of its terms.

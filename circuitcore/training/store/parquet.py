@@ -25,9 +25,9 @@ def to_parquet(table: pd.DataFrame) -> bytes:
     Raises:
         StoreError: a column of anything but words, numbers and truths, which could not be read again.
     """
-    for name in table:
-        if table[name].dtype == object and pd.api.types.infer_dtype(table[name], skipna=True) not in _PLAIN:
-            kinds = sorted({type(cell).__name__ for cell in table[name]})
+    for name, column in table.items():
+        if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) not in _PLAIN:
+            kinds = sorted({type(cell).__name__ for cell in column})
             raise StoreError(f"column {name!r} holds {', '.join(kinds)}; allowed in a table: words, numbers, truths")
     buffer = io.BytesIO()
     # Measured numbers hardly repeat: split into streams of equal bytes they take a third less than as a dictionary.
