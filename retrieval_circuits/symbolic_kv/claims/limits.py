@@ -179,7 +179,9 @@ LIMITS = (
         ),
         declared="after",
         remark="Its second control was added after twelve seeds had been seen, and without it the claim would be "
-        "refuted: where nearly all prompts are answered, nothing is left for a leak to raise.",
+        "refuted: where nearly all prompts are answered, nothing is left for a leak to raise. On a processor without "
+        "AVX-512, where each network is another one of the same seed, that control is open and the claim undecided: "
+        "0.8 points [-0.9, 2.5].",
     ),
     Claim(
         id="KV12",
