@@ -16,6 +16,10 @@ NEAR = 0.1
 MOST = 2000
 
 
+class NotKeptError(ValueError):
+    """Of a share over data sets the values of seeds were not kept, as in published records: how alike are they?"""
+
+
 @dataclass(frozen=True)
 class Needed:
     """What would decide: so many ``more`` seeds (or data sets, where those are what was drawn); None: nothing would.
@@ -34,7 +38,7 @@ def needed(claim: Declared, finding: Finding) -> Needed:
     """Draws with which the open questions of a claim would be decided, its own or its controls' of the same answer.
 
     Raises:
-        ValueError: a share over data sets whose seeds' values were not kept.
+        NotKeptError: a share over data sets whose seeds' values were not kept.
     """
     estimate, leans = finding.held.estimate, finding.held.outcome
     if leans is Outcome.OPEN:
@@ -96,7 +100,7 @@ def _by_set(held: Held) -> list[list[float]]:
     """Which seeds of each data set reached what they are counted by, as 1 and 0 (or in part)."""
     found, each = held.estimate, held.asked.each
     if len(found.values) < found.n:
-        raise ValueError(f"how alike the seeds of {found.n_sets} data sets are needs their values; none were kept")
+        raise NotKeptError(f"how alike the seeds of {found.n_sets} data sets are needs their values; none were kept")
     groups = defaultdict(list)
     for data_set, value in zip(found.sets, found.values, strict=True):
         groups[data_set].append(value if each is None else float(each.reached(value)))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from livingpaper.claims.needed import needed
+from livingpaper.claims.needed import NotKeptError, needed
 from livingpaper.claims.predictions import predict
 from livingpaper.claims.reading import SEED_DRAWS
 from livingpaper.claims.rules import EvenOdds, Every, Outcome, one_decides
@@ -168,10 +168,13 @@ def effect_words(verdict: Verdict) -> str:
 
 
 def what_would_decide(verdict: Verdict, price: str = "") -> str:
-    """How many seeds would, if the effect stays; "" for what is decided or will never be."""
+    """How many seeds would, if the effect stays; "" for what is decided, will never be, or cannot be told."""
     if verdict.status is not Status.UNDECIDED or verdict.finding is None:
         return ""
-    found = needed(verdict.claim, verdict.finding)
+    try:
+        found = needed(verdict.claim, verdict.finding)
+    except NotKeptError:
+        return ""
     stays = f"if the {'control' if found.by_control else 'effect'} stays"
     if found.spoiled:
         return "More seeds would not decide it if the effect stays: a failed control spoils the answer it leans to."

@@ -273,7 +273,7 @@ def test_an_import_path_of_a_study_is_one(name):
         (["dataset", "textual_kv", "--set", "n_val=99999999999999"], 1, "n_val = 99,999,999,999,999 rows; allowed: at"),
         (["dataset", "../x:Y"], 1, "unknown task '../x:Y'"),
         (["sweep", "../x"], 1, "unknown study '../x'"),
-        (["sweep", "symbolic_kv", "--params", "/dev/null"], 1, "has no parameters: write /dev/null/symbolic_kv.yaml"),
+        (["sweep", "symbolic_kv", "--params", "/dev/null"], 2, "--params: /dev/null is no folder"),
         (["sweep", "symbolic_kv", "--runs", "/dev/null"], 2, "--runs: /dev/null is no folder"),
         (["status", "symbolic_kv", "--runs", "/dev/null/x"], 2, "--runs: /dev/null is no folder"),
         (["rerun", "symbolic_kv", "--seeds", "1", "--out", "/dev/null"], 2, "--out: /dev/null is no folder"),
