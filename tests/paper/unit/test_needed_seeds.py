@@ -10,7 +10,8 @@ from scipy import stats
 from livingpaper.claims.needed import MOST, NEAR, Needed, needed
 from livingpaper.claims.rules import EvenOdds, Every, Outcome, Share, Some
 from livingpaper.claims.units import EPOCHS, SEEDS, at_least, at_most
-from livingpaper.claims.verdict import Status
+from livingpaper.claims.verdict import Status, from_json, to_json
+from livingpaper.figures.verdict_text import what_would_decide
 
 SPREAD = np.array([-2, -1, 0, 1, 2]) / math.sqrt(2.5)  # five numbers of standard deviation 1
 
@@ -213,3 +214,11 @@ def test_a_control_that_is_not_settled_takes_its_seeds_too():
 def test_a_control_that_holds_on_its_seeds_asks_for_none():
     verdict = judged(around(0.6, 0.2), controls=(control(around(0.39, 0.1), bound=at_most(0.4, "x")),))
     assert needed(verdict.claim, verdict.finding) == Needed(13)
+
+
+def test_of_a_record_without_the_seeds_values_nothing_is_said():
+    verdict = judged(data_sets([1, 0], [1, 1], [0, 1]), rule=Share(), unit=SEEDS, min_seeds=1)
+    (slim,) = from_json(to_json([verdict]))
+    (whole,) = from_json(to_json([verdict], samples=True))
+    assert verdict.status == Status.UNDECIDED and what_would_decide(whole) == what_would_decide(verdict) != ""
+    assert what_would_decide(slim) == ""
