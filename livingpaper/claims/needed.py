@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
 from circuitcore.emergence.shares import Counted, design_effect, worth_in_groups
-from livingpaper.claims.rules import Estimate, EvenOdds, OnAverage, Outcome, OverPairs
+from livingpaper.claims.rules import MEANS, Estimate, EvenOdds, OnAverage, Outcome
 from livingpaper.claims.units import Bound
 from livingpaper.claims.verdict import Declared, Finding, Held
 
@@ -66,7 +66,7 @@ def _too_few(claim: Declared, found: Estimate) -> int:
 def _draws(held: Held) -> int | None:
     """In all, those that there are included."""
     found, bound = held.estimate, held.asked.bound
-    return _for_mean(found, bound) if held.asked.rule in (OnAverage.name, OverPairs.name) else _for_share(held)
+    return _for_mean(found, bound) if held.asked.rule in MEANS else _for_share(held)
 
 
 def _for_mean(found: Estimate, bound: Bound) -> int | None:

@@ -294,6 +294,9 @@ RULES: dict[str, type[Rule]] = {
     rule.name: rule for rule in (OnAverage, OverPairs, Share, Every, Some, EvenOdds, Forced, Counted)
 }
 
+MEANS = (OnAverage.name, OverPairs.name)
+"""The rules that ask for a mean; the interval of these sees scatter alone."""
+
 
 def _sets(values: pd.Series) -> tuple[int, ...]:
     """The data set of each value, by its number; none where there is but one."""

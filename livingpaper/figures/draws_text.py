@@ -3,7 +3,7 @@
 import numpy as np
 
 from circuitcore.emergence.shares import Counted
-from livingpaper.claims.rules import OnAverage, OverPairs
+from livingpaper.claims.rules import MEANS
 from livingpaper.claims.verdict import Held, Verdict
 
 
@@ -15,8 +15,7 @@ def limits_of_draws(verdict: Verdict) -> list[str]:
     lines = []
     if found.sets and not found.of_sets:
         lines.append(f"All {found.n} {kind} share one data set: of another draw of the data this says nothing.")
-    means = verdict.claim.asked.rule in (OnAverage.name, OverPairs.name)
-    if means and np.isfinite(found.low) and np.ptp(found.values) == 0:
+    if verdict.claim.asked.rule in MEANS and np.isfinite(found.low) and np.ptp(found.values) == 0:
         lines.append(_without_scatter(verdict.finding.held, "data sets" if found.of_sets else kind))
     return lines
 
